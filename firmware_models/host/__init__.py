@@ -14,7 +14,7 @@ from .error import HostError
 from .event import BufferFigures, Completion, JobState, Received
 from .memory import Allocator, Memory
 from .port import PortSteps, RingBases, Rings
-from .transport import Transport
+from .transport import Transport, wait
 
 DRIVER_FILES = tuple(Path(__file__).parent / "c" / name for name in ("conic_driver.h", "conic_driver.c"))
 """The driver in C for bare metal; stands on the generated conic_abi.h."""
@@ -23,5 +23,5 @@ __all__ = [
     "DRIVER_FILES",
     "Allocator", "BufferFigures", "Completion", "Data", "HostError", "Job", "JobState", "Memory", "NodeDriver",
     "Operation", "Port", "PortSteps", "Received", "Region", "RingBases", "Rings", "Transport", "carry_out",
-    "carry_out_async",
+    "carry_out_async", "wait",
 ]

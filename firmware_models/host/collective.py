@@ -10,6 +10,7 @@ from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, Schedu
 from .driver import Port
 from .error import HostError
 from .event import Completion
+from .transport import wait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,30 +45,54 @@ class Operation:
     """
 
     ports: list[Port]
-    tag: int
+    tag: int = 0
     completions: list[Completion] = field(default_factory=list)
 
-    def ring(self, *, not_before: int = 0) -> None:
-        """Rings the doorbells of all ranks."""
+    @classmethod
+    def post(cls, ports: Sequence[Port], sequences: Sequence[bytes], *, tag: int = 0) -> "Operation":
+        """Puts the packed descriptors of each rank into the ring of its port, for :meth:`ring` to follow.
+
+        Raises
+        ------
+        HostError
+            If a ring has no room for them.
+        """
+        for port, sequence in zip(ports, sequences, strict=True):
+            port.post(sequence)
+        return cls(list(ports), tag)
+
+    def ring(self, *, not_before: int | Sequence[int] = 0) -> None:
+        """Rings the doorbells of all ranks, at this cycle or later; a sequence has a cycle for each rank.
+
+        The transport runs until their completions are there, from now on.
+        """
+        cycles = [not_before] * len(self.ports) if isinstance(not_before, int) else not_before
         for port in self.ports:
-            port.ring(not_before=not_before)
+            port.watch_completions(1)
+        for port, cycle in zip(self.ports, cycles, strict=True):
+            port.ring(not_before=cycle)
+
+    @property
+    def late(self) -> list[Port]:
+        """Ports at which it has not ended; they have nothing else under way."""
+        return [port for port in self.ports if not port.has_completion]
+
+    def poll(self) -> list[Completion | None]:
+        """The next completion of each rank, None where there is none yet."""
+        return [port.poll() for port in self.ports]
 
     def wait(self, *, most: int) -> list[Completion]:
         """Lets at most so many cycles pass until it has ended everywhere; its completions, which also stay here.
 
-        The ports have nothing else under way.
+        It has been rung, and the ports have nothing else under way.
 
         Raises
         ------
         HostError
             If it does not end, or not well.
         """
-        for port in self.ports:
-            port.watch_completions(1)
-        self.ports[0].driver.cluster.run(most)
-        self.ports[0].driver.cluster.check_registers()
-        for rank, port in enumerate(self.ports):
-            completion = port.poll()
+        wait(self.ports[0].driver.cluster, most=most)
+        for rank, completion in enumerate(self.poll()):
             if completion is None:
                 raise HostError(f"rank {rank}: operation {self.tag} has not ended within {most} cycles")
             if completion.status is not Status.OK or completion.tag != self.tag:
@@ -92,13 +117,16 @@ class Job:
         The hardware.
     groups : sequence of MulticastGroup
         Groups that the nodes have joined, for schedules that use multicast.
+    peers : PeerTable, optional
+        Peers of the job's earlier operations, if other ports carried them out.
     """
 
     def __init__(
-        self, ports: Sequence[Port], *, job_id: int, config: Config, groups: Sequence[MulticastGroup] = ()
+        self, ports: Sequence[Port], *, job_id: int, config: Config, groups: Sequence[MulticastGroup] = (),
+        peers: PeerTable | None = None,
     ):
         self.ports, self.job_id, self.config, self.groups = list(ports), job_id, config, groups
-        self._peers = PeerTable(config.cou.n_peers)
+        self._peers = PeerTable(config.cou.n_peers) if peers is None else peers
 
     def compile(
         self, schedule: Schedule, data: Sequence[Data], *, length: int, datatype: Datatype = Datatype.FLOAT64,
@@ -137,9 +165,7 @@ class Job:
             schedule, data, length=length, datatype=datatype, operator=operator, tag=tag, pulse_bytes=pulse_bytes,
             kind=kind,
         )
-        for port, sequence in zip(self.ports, sequences, strict=True):
-            port.post(sequence)
-        return Operation(self.ports, tag)
+        return Operation.post(self.ports, sequences, tag=tag)
 
     def _endpoints(self, data: Sequence[Data]) -> list[Endpoint]:
         return [

@@ -12,7 +12,7 @@ from .error import HostError
 from .event import BufferFigures, Completion, JobState, Received
 from .memory import ALIGNMENT, Allocator
 from .port import PortSteps, RingBases, Rings
-from .transport import Transport
+from .transport import Transport, wait
 
 
 class NodeDriver:
@@ -258,13 +258,17 @@ class Port:
         Raises :class:`HostError` if they do not come. What came before stays to be polled then.
         """
         self.watch_completions(count)
-        self.driver.cluster.run(most)
-        self.driver.cluster.check_registers()
+        wait(self.driver.cluster, most=most)
         found = [completion for _ in range(count) if (completion := self.poll()) is not None]
         if len(found) < count:
             raise HostError(f"VP {self.vp} of node {self.driver.node} must have {count} completions within {most} "
                             f"cycles, not {len(found)}")
         return found
+
+    @property
+    def has_completion(self) -> bool:
+        """True if the next completion is there, to be polled."""
+        return self.steps.completions.has_next
 
     def poll(self) -> Completion | None:
         """The next completion, if it is there; its room is returned to the NIC."""

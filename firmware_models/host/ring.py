@@ -79,12 +79,15 @@ class EventRing(EntryRing):
         """Phase of the entry with an index: 1 in the first lap."""
         return 1 - (index % INDEXES >> self.log2) % 2
 
+    @property
+    def has_next(self) -> bool:
+        """True if the next entry is there."""
+        return self._next_bits() is not None
+
     def peek(self) -> dict[str, int] | None:
         """The next entry, if it is there."""
-        bits = int.from_bytes(self.memory.load(self.address(self.consumed), self.entry_bytes), "little")
-        if bits >> self._phase_at & 1 != self.phase(self.consumed):
-            return None
-        return self.entry.from_int(bits)
+        bits = self._next_bits()
+        return None if bits is None else self.entry.from_int(bits)
 
     def take(self) -> dict[str, int] | None:
         """The next entry, if it is there; it counts as read then."""
@@ -92,6 +95,10 @@ class EventRing(EntryRing):
         if entry is not None:
             self.consumed = (self.consumed + 1) % INDEXES
         return entry
+
+    def _next_bits(self) -> int | None:
+        bits = int.from_bytes(self.memory.load(self.address(self.consumed), self.entry_bytes), "little")
+        return bits if bits >> self._phase_at & 1 == self.phase(self.consumed) else None
 
 
 class DescriptorRing(EntryRing):

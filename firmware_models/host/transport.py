@@ -56,3 +56,13 @@ class Transport(Protocol):
 
     def check_registers(self) -> None:
         """Raises an error if some access to a register has failed."""
+
+
+def wait(transport: Transport, *, most: int) -> bool:
+    """Lets time pass until all that is watched has been written, for at most so many cycles; says whether it was.
+
+    Raises the transport's error if some access to a register has failed.
+    """
+    ended = transport.run(most)
+    transport.check_registers()
+    return ended

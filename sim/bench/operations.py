@@ -56,7 +56,7 @@ def run_all(library: Path, requests: Sequence[CollectiveRequest], execution: Exe
         for request, job in zip(requests, jobs, strict=True):
             session.ring([job])
             begin, evaluated, began = cluster.cycle, cluster.evaluated, time.perf_counter()
-            ended = cluster.run(10_000_000)
+            ended = session.wait(10_000_000)
             seconds = time.perf_counter() - began
             cycles = cluster.settled_cycle - begin
             what = f"{request.collective}, {request.preset}, {request.nodes} nodes"

@@ -114,10 +114,10 @@ def _mirrored(request: CollectiveRequest) -> CollectiveRequest:
 class _MirroredSession(Session):
     """The NIC of a board that has one takes the part of its peer as well: it sends to itself."""
 
-    def _post(
+    def _compile(
         self, requests: list[CollectiveRequest], job: int, ports: list[Port], data: list[Data],
         groups: Sequence[MulticastGroup],
-    ) -> None:
+    ) -> list[bytes]:
         request, n_nodes = requests[0], len(ports)
         endpoints = [
             Endpoint(node_id=node, vp=job, local_addr=each.local, result_addr=each.result, operand=each.operand)
@@ -128,10 +128,10 @@ class _MirroredSession(Session):
             datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=job,
             peers=PeerTable(self.config.cou.n_peers),
         )
-        for port, sequence in zip(ports, sequences[:n_nodes], strict=True):
-            port.post(pack_sequence(
-                {**fields, "dest_id": fields.get("dest_id", 0) % n_nodes} for fields in sequence
-            ))
+        return [
+            pack_sequence({**fields, "dest_id": fields.get("dest_id", 0) % n_nodes} for fields in sequence)
+            for sequence in sequences[:n_nodes]
+        ]
 
 
 def _run(request: CollectiveRequest, board: Board) -> BoardResult:

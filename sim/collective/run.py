@@ -5,7 +5,7 @@ import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 
 from firmware_models.abi import registers
 from firmware_models.golden import sha256
-from firmware_models.host import Completion, NodeDriver
+from firmware_models.host import NodeDriver
 from firmware_models.schedule import MulticastGroup, largest_pulse
 from sim.cluster import (
     Cluster,
@@ -37,7 +37,7 @@ from sim.operation.bounds import LinkLoad, link_load
 from sim.operation.request import CollectiveRequest, RequestError
 from sim.operation.session import CollectiveError, Posted, Session
 from sim.process.process import ProcessError
-from sim.process.run import HostedRun, last, memory_needed, memory_timing
+from sim.process.run import Ended, memory_needed, memory_timing, post
 from sim.report.progress import ProgressCallback
 
 _MOST_ORDERS_AT_ONCE = 16
@@ -61,10 +61,10 @@ def run_collective(
     library = build_library(request.hardware(), waves=waves is not None, progress=progress)
     say = progress or (lambda _stage, _done, _total: None)
     say("simulation", 0, 1)
-    result = _run(
+    result = _Simulation(
         library, request, waves=waves, check_boundary=check_boundary, execution=execution, keeps_events=keeps_events,
         progress=progress,
-    )
+    ).run()
     say("simulation", 1, 1)
     return result
 
@@ -127,68 +127,54 @@ def _in_order(
     stalls = random_stalls(rng.getrandbits(32))
     stalls = replace(stalls, links=replace(stalls.links, errors=frame_errors))
     # Orders run beside each other: one thread each.
-    result = _run(
-        library, replace(request, stalls=stalls, pulse_bytes=pulse_bytes), order=order, execution=Execution(threads=1),
-    )
+    request = replace(request, stalls=stalls, pulse_bytes=pulse_bytes)
+    result = _Simulation(library, request, order=order, execution=Execution(threads=1)).run()
     return result.sha256, result.mismatched_bits, result.damaged_words
 
 
-def _run(
-    library: Path, request: CollectiveRequest, *, waves: Waves | None = None, check_boundary: bool = False,
-    order: int = 0, execution: Execution | None = None, keeps_events: bool = False,
-    progress: ProgressCallback | None = None,
-) -> CollectiveResult:
-    try:
-        return _simulate(library, request, waves, check_boundary, order, execution, keeps_events, progress)
-    except (SimulationFaultError, RegisterAccessError, ProcessError) as fault:
-        raise CollectiveError(f"{request.collective}: {fault}") from None
+@dataclass(frozen=True)
+class _Simulation:
+    """One run of a request on a cluster of its own; members as for :func:`run_collective` and :func:`_in_order`."""
 
+    library: Path
+    request: CollectiveRequest
+    _: KW_ONLY
+    order: int = 0
+    waves: Waves | None = None
+    check_boundary: bool = False
+    execution: Execution | None = None
+    keeps_events: bool = False
+    progress: ProgressCallback | None = None
 
-def _simulate(
-    library: Path, request: CollectiveRequest, waves: Waves | None, check_boundary: bool, order: int,
-    execution: Execution | None, keeps_events: bool, progress: ProgressCallback | None,
-) -> CollectiveResult:
-    stalls, load = request.stalls, link_load(request)
-    rng = random.Random(f"{request.seed} start {order}")
-    with Cluster(
-        library, request.wired, memory_bytes=memory_needed(request), memory=memory_timing(request), links=stalls.links,
-        seed=request.seed + 1 + order, waves=waves, check_boundary=check_boundary, execution=execution,
-    ) as cluster:
+    def run(self) -> CollectiveResult:
+        """Errors as of :func:`run_collective`."""
+        request = self.request
+        try:
+            with Cluster(
+                self.library, request.wired, memory_bytes=memory_needed(request), memory=memory_timing(request),
+                links=request.stalls.links, seed=request.seed + 1 + self.order, waves=self.waves,
+                check_boundary=self.check_boundary, execution=self.execution,
+            ) as cluster:
+                return self._on(cluster)
+        except (SimulationFaultError, RegisterAccessError, ProcessError) as fault:
+            raise CollectiveError(f"{request.collective}: {fault}") from None
+
+    def _on(self, cluster: Cluster) -> CollectiveResult:
+        request, load = self.request, link_load(self.request)
         session = Session(cluster, request.config, nodes=request.nodes)
-        groups = _groups(request, cluster, session)
-        hosted = None if request.host is None else HostedRun(cluster, session, request, request.host, groups)
-        jobs = hosted.posted if hosted else [
-            session.post(request, job, groups=groups) for job in range(request.jobs)
-        ]
+        work = post(cluster, session, request, _groups(request, cluster, session))
         session.configure()
         session.warm_up()
-        cluster.log_events(keeps_events)
+        cluster.log_events(self.keeps_events)
         idle = [_states(driver, request.config.nic.n_cous) for driver in session.drivers]
         begin = cluster.cycle
-        skews = [[rng.randint(0, stalls.start_skew) for _ in job.ports] for job in jobs]
-        completions: list[Completion] = []
-        ended: list[list[float]] = []
-        with nullcontext() if progress is None else shown(cluster, load.payload_flits, progress):
-            if hosted:
-                ended = hosted.run(skews, most=_cycle_budget(request))
-                cycles = last(ended)
-            else:
-                cycles = _wait(session, request, jobs, [[begin + skew for skew in row] for row in skews])
-                completions = list(session.completions(jobs))
+        rng = random.Random(f"{request.seed} start {self.order}")
+        starts = [[rng.randint(0, request.stalls.start_skew) for _ in job.ports] for job in work.posted]
+        with nullcontext() if self.progress is None else shown(cluster, load.payload_flits, self.progress):
+            ended = work.run(starts, most=_cycle_budget(request))
         cluster.log_events(False)
-        result = _result(request, cluster, session, jobs, completions, cycles, idle, load)
-        return replace(
-            result, first_cycle=begin, last_cycle=cluster.cycle, damaged_words=cluster.damaged, process_cycles=ended,
-        )
-
-
-def _wait(session: Session, request: CollectiveRequest, jobs: list[Posted], starts: list[list[int]]) -> int:
-    """Rings every port's doorbell at its cycle, and waits; cycles from now to the last completion in host memory."""
-    begin, each = session.transport.cycle, iter([start for row in starts for start in row])
-    session.ring(jobs, not_before=lambda: next(each))
-    if not session.wait(_cycle_budget(request)):
-        raise CollectiveError(session.hang(request.collective, jobs))
-    return cast(Cluster, session.transport).settled_cycle - begin
+        result = _result(request, load, ended, session, work.posted, idle)
+        return replace(result, first_cycle=begin, last_cycle=cluster.cycle, damaged_words=cluster.damaged)
 
 
 def _groups(request: CollectiveRequest, cluster: Cluster, session: Session) -> tuple[MulticastGroup, ...]:
@@ -202,10 +188,10 @@ def _groups(request: CollectiveRequest, cluster: Cluster, session: Session) -> t
 
 
 def _result(
-    request: CollectiveRequest, cluster: Cluster, session: Session, jobs: list[Posted],
-    completions: list[Completion], cycles: int, idle: list[list[dict[str, int]]], load: LinkLoad,
+    request: CollectiveRequest, load: LinkLoad, ended: Ended, session: Session, jobs: list[Posted],
+    idle: list[list[dict[str, int]]],
 ) -> CollectiveResult:
-    drivers = session.drivers
+    cluster, drivers, cycles = cast(Cluster, session.transport), session.drivers, ended.cycles
     outputs, mismatched = session.compare(request, jobs)
     flit_bytes = request.config.datapath.flit_bytes
     return CollectiveResult(
@@ -213,7 +199,8 @@ def _result(
         bound_fraction=load.payload_flits / cycles,
         framing_fraction=None if request.host_based else load.flits / cycles,
         wire_fraction=None if request.host_based else load.wire_flits / cycles, mismatched_bits=mismatched,
-        sha256=sha256(np.stack(outputs)), outputs=outputs[0], completions=completions,
+        sha256=sha256(np.stack(outputs)), outputs=outputs[0], completions=ended.completions,
+        process_cycles=ended.processes,
         counters={
             counter.name: sum(driver.read_counter(counter.name) for driver in drivers)
             for counter in registers.EVENT_COUNTERS

@@ -171,14 +171,9 @@ def besiege(library: Path, config: Config, attack: str, *, size: int = 1 << 16) 
     ) as cluster:
         field = _Field(cluster, config, request)
         session = field.session
-        for job in field.posted:
-            for port in job.ports:
-                port.watch_completions(1)
         sent = ATTACKS[attack](field)
         begin = cluster.cycle + _HEAD_START
-        for job in field.posted:
-            for port in job.ports:
-                port.ring(not_before=begin)
+        session.ring(field.posted, not_before=lambda: begin)
         field.storm()
         if not session.wait(_MOST):
             raise RuntimeError(session.hang(f"the operation under attack ({attack})", field.posted))

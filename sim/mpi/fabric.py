@@ -8,6 +8,8 @@ import numpy as np
 
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
+from firmware_models.host import Operation as Posted
+from firmware_models.host import wait
 from firmware_models.schedule import MulticastGroup, Schedule, largest_pulse
 from sim.cluster import Cluster
 from sim.cluster.multicast import join_groups, load_tables, plan_multicast
@@ -153,7 +155,7 @@ class Fabric:
         FabricError
             If an operation does not end, or not well.
         """
-        self.cluster.run(_SLICE_CYCLES)
+        wait(self.cluster, most=_SLICE_CYCLES)
         over = [running for running in self._running if self._piece_is_over(running)]
         ended = []
         for running in over:
@@ -166,11 +168,11 @@ class Fabric:
         return ended
 
     def _piece_is_over(self, running: Running) -> bool:
-        running.watched = [place for place in running.watched if not self.cluster.was_written(*place)]
-        if running.watched and self.cluster.cycle > max(running.doorbells) + self._budget:
-            late = ", ".join(str(node) for node, _ in running.watched)
-            raise FabricError(f"the NICs of ranks {late} have not ended {HOUSE_NAMES[running.operation.collective]}")
-        return not running.watched
+        late = running.posted.late
+        if late and self.cluster.cycle > max(running.doorbells) + self._budget:
+            names = ", ".join(str(port.driver.node) for port in late)
+            raise FabricError(f"the NICs of ranks {names} have not ended {HOUSE_NAMES[running.operation.collective]}")
+        return not late
 
     def _post(self, running: Running) -> None:
         """Gives the next piece to the NICs, each of which begins when its doorbell is rung."""
@@ -185,13 +187,12 @@ class Fabric:
         if not running.position:
             running.waited = max(running.doorbells) - min(running.doorbells)
         for rank, node in enumerate(running.nodes):
-            port, message = lane.ports[node], running.message(rank)
+            message = running.message(rank)
             if message is not None and not sequences.carries(rank, message):
                 at = lane.operands[node]
                 self._drivers[node].memory[at:at + len(message)] = message
-            port.post(bytes(sequences.packed[rank]))
-            running.watched += [(node, address) for address in port.watch_completions(1)]
-            port.ring(not_before=running.doorbells[rank])
+        running.posted = Posted.post(running.ports, [bytes(each) for each in sequences.packed])
+        running.posted.ring(not_before=running.doorbells)
 
     def _pulses(self, running: Running) -> int:
         """Pulses of the piece."""
@@ -202,8 +203,7 @@ class Fabric:
     def _collect(self, running: Running) -> None:
         """Takes the completions, and copies results to where the program has them."""
         ended = []
-        for rank, node in enumerate(running.nodes):
-            completion = running.lane.ports[node].poll()
+        for rank, (node, completion) in enumerate(zip(running.nodes, running.posted.poll(), strict=True)):
             if completion is None or completion.status is not Status.OK:
                 what = "no completion" if completion is None else f"{completion.status.name}, {completion.detail:#x}"
                 raise FabricError(f"rank {rank} of {HOUSE_NAMES[running.operation.collective]}: {what}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from firmware_models.host import Operation as Posted
 from firmware_models.host import Port
 from firmware_models.schedule import Schedule
 from sim.mpi.jobs import Job
@@ -41,8 +42,8 @@ class Running:
         Cycles after which each rank rings.
     begin, doorbells, cycles : int, list of int, int
         When the piece was posted and its doorbells rung; cycles that all pieces before it have taken.
-    watched : list of tuple
-        Node and address of completions that have not come.
+    posted : firmware_models.host.Operation
+        The piece at the NICs.
     waited : int
         Cycles from the first doorbell to the last one.
     ended : list of int
@@ -61,7 +62,7 @@ class Running:
     width: int = 0
     begin: int = 0
     doorbells: list[int] = field(default_factory=list)
-    watched: list[tuple[int, int]] = field(default_factory=list)
+    posted: Posted = field(default_factory=lambda: Posted([]))
     cycles: int = 0
     waited: int = 0
     ended: list[int] = field(default_factory=list)
@@ -75,6 +76,11 @@ class Running:
         self.position += self.width
         self.skews = [0] * len(self.nodes)
         return self.position < max(self.operation.sizes)
+
+    @property
+    def ports(self) -> list[Port]:
+        """Port of each rank."""
+        return [self.lane.ports[node] for node in self.nodes]
 
     @property
     def block_sizes(self) -> tuple[int, ...]:

@@ -1,12 +1,14 @@
 """Packed descriptors of operations, kept for those that come again."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from firmware_models.abi.encoding import Operand
 from firmware_models.abi.formats import DESCRIPTOR, PAYLOAD_BYTES
 from firmware_models.config import Config
-from firmware_models.schedule import Endpoint, MulticastGroup, compile_schedule, pack_sequence
+from firmware_models.host import Data, Job
+from firmware_models.schedule import MulticastGroup
 from sim.mpi.running import Bytes, Running
 
 _DESCRIPTOR_BYTES = DESCRIPTOR.bytes
@@ -58,21 +60,22 @@ class SequenceCache:
         return found
 
     def _compiled(self, running: Running) -> Sequences:
-        operation, lane, job, length = running.operation, running.lane, running.job, running.length
+        operation, lane, length = running.operation, running.lane, running.length
         operand = bytes(length) if length <= PAYLOAD_BYTES else None
-        descriptors = compile_schedule(
-            running.schedule, job_id=job.job_id, config=self.config, length=length, datatype=operation.datatype,
-            operator=operation.operator, peers=job.peers, groups=self.groups,
-            endpoints=[
-                Endpoint(node_id=node, vp=job.vp, local_addr=lane.operands[node], result_addr=lane.results[node],
-                         operand=operand)
-                for node in running.nodes
-            ],
+        job = Job(
+            running.ports, job_id=running.job.job_id, config=self.config, groups=self.groups, peers=running.job.peers,
         )
-        return Sequences(
-            packed=[bytearray(pack_sequence(sequence)) for sequence in descriptors],
-            carriers=[
-                [index for index, fields in enumerate(sequence) if fields["operand"] == Operand.PAYLOAD]
-                for sequence in descriptors
-            ],
+        packed = job.compile(
+            running.schedule, [
+                Data(local=lane.operands[node], result=lane.results[node], operand=operand) for node in running.nodes
+            ], length=length, datatype=operation.datatype, operator=operation.operator,
         )
+        return Sequences([bytearray(each) for each in packed], [list(_carriers(each)) for each in packed])
+
+
+def _carriers(packed: bytes) -> Iterator[int]:
+    """Numbers of the descriptors that carry the operand."""
+    for number in range(len(packed) // _DESCRIPTOR_BYTES):
+        fields = DESCRIPTOR.unpack(packed[number * _DESCRIPTOR_BYTES:(number + 1) * _DESCRIPTOR_BYTES])
+        if fields["operand"] == Operand.PAYLOAD:
+            yield number

@@ -11,7 +11,7 @@ from firmware_models.abi import registers
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config
 from firmware_models.golden import mismatched_bits, reference
-from firmware_models.host import Completion, Data, Job, NodeDriver, Port, Rings, Transport
+from firmware_models.host import Completion, Data, Job, NodeDriver, Operation, Port, Rings, Transport, wait
 from firmware_models.schedule import MulticastGroup
 from sim.operation.diagnosis import diagnose
 from sim.operation.request import CollectiveRequest
@@ -29,10 +29,15 @@ class Posted:
     """One job whose descriptors have been posted: its data, and where they lie at each node."""
 
     inputs: NDArray[Any]
-    ports: list[Port]
+    operation: Operation
     result_addresses: list[int]
     requests: list[CollectiveRequest]
     """Request that each rank has posted."""
+
+    @property
+    def ports(self) -> list[Port]:
+        """Port of each rank."""
+        return self.operation.ports
 
 
 def warm_up_cycles(config: Config) -> int:
@@ -88,26 +93,27 @@ class Session:
             ports[-1].open_window(local, result + max(own.size, 64))
             ahead(rank, ports[-1])
             data.append(Data(local=local, result=result, operand=operand))
-        self._post(requests, job, ports, data, groups)
-        return Posted(inputs, ports, [each.result for each in data], requests)
+        operation = Operation.post(ports, self._compile(requests, job, ports, data, groups), tag=job)
+        return Posted(inputs, operation, [each.result for each in data], requests)
 
-    def _post(
+    def _compile(
         self, requests: list[CollectiveRequest], job: int, ports: list[Port], data: list[Data],
         groups: Sequence[MulticastGroup],
-    ) -> None:
-        posting = Job(ports, job_id=job, config=self.config, groups=groups)
+    ) -> list[bytes]:
+        """Packed descriptors of each port."""
+        compiling = Job(ports, job_id=job, config=self.config, groups=groups)
         sequences: dict[int, list[bytes]] = {}
-        for request, port, rank in zip(requests, ports, range(len(ports)), strict=True):
+        for request in requests:
             if id(request) not in sequences:
                 fitting = [
                     each if own is request else replace(each, operand=bytes(request.size))
                     for own, each in zip(requests, data, strict=True)
                 ]
-                sequences[id(request)] = posting.compile(
+                sequences[id(request)] = compiling.compile(
                     request.schedule, fitting, length=request.size, datatype=request.datatype,
                     operator=request.operator, tag=job, pulse_bytes=request.pulse_bytes,
                 )
-            port.post(sequences[id(request)][rank])
+        return [sequences[id(request)][rank] for rank, request in enumerate(requests)]
 
     def configure(self) -> None:
         """Waits until the NICs have taken their configuration. Raises :class:`CollectiveError` if they do not."""
@@ -120,17 +126,12 @@ class Session:
 
     def ring(self, posted: Sequence[Posted], *, not_before: Callable[[], int] = lambda: 0) -> None:
         """Rings every port's doorbell, each at the cycle that `not_before` says or later, for :meth:`wait`."""
-        ports = [port for job in posted for port in job.ports]
-        for port in ports:
-            port.watch_completions(1)
-        for port in ports:
-            port.ring(not_before=not_before())
+        for job in posted:
+            job.operation.ring(not_before=[not_before() for _ in job.ports])
 
     def wait(self, most: int) -> bool:
         """Lets time pass until all that is watched has ended, at most so many cycles; says whether it has."""
-        ended = self.transport.run(most)
-        self.transport.check_registers()
-        return ended
+        return wait(self.transport, most=most)
 
     def completions(self, posted: Sequence[Posted]) -> Iterator[Completion]:
         """The completion of every job at every node.
@@ -141,7 +142,7 @@ class Session:
             Unless all are OK: what is wrong with the first job of which they are not, a line each.
         """
         for number, job in enumerate(posted):
-            completions = {node: port.poll() for node, port in enumerate(job.ports)}
+            completions = dict(enumerate(job.operation.poll()))
             if wrong := diagnose(job.requests, completions):
                 raise CollectiveError("\n".join(f"job {number}: {line}" for line in wrong))
             yield from (completion for completion in completions.values() if completion is not None)
@@ -168,8 +169,7 @@ class Session:
     def hang(self, what: str, posted: Sequence[Posted]) -> str:
         """Describes the state when `what` does not end: nodes without a completion, and the counters of every NIC."""
         missing = [
-            f"node {node} job {number}" for number, job in enumerate(posted) for node, port in enumerate(job.ports)
-            if port.poll() is None
+            f"node {port.driver.node} job {number}" for number, job in enumerate(posted) for port in job.operation.late
         ]
         first = f"{what} did not end by cycle {self.transport.cycle}; no completion at {', '.join(missing)}"
         return "\n".join([first, *self.counters()])

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware_models.golden import dtype_of
+from firmware_models.host import Operation
 from firmware_models.schedule import Combine
 from sim.host import Host
 from sim.host.model import ELEMENT_BYTES
@@ -87,7 +88,7 @@ class HostBasedJob:
                 node_id=driver.node, vp=number, vector=vector, bounce=bounce, slots=slots,
                 buffers=tuple(range(buffers, buffers + n_buffers * buffer_bytes, buffer_bytes)),
             ))
-        self.posted = Posted(inputs, ports, results, [self.request] * len(ports))
+        self.posted = Posted(inputs, Operation(ports, number), results, [self.request] * len(ports))
 
     def body(self, rank: int, process: Process) -> Body:
         """Body of the process of `rank`."""

@@ -1,8 +1,10 @@
-"""An operation with its hosts: offloaded, or carried out by hosts; either with what hosts take."""
+"""An operation with its hosts, offloaded or carried out by them, with the time that they take; or on NICs alone."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from firmware_models.host import Completion
 from firmware_models.schedule import MulticastGroup
 from sim.cluster import Cluster, MemoryTiming
 from sim.host import Host, late_cycles
@@ -11,6 +13,55 @@ from sim.operation.session import CollectiveError, Session
 from sim.process.host_based import HostBasedJob, memory_bytes
 from sim.process.machine import Machine
 from sim.process.process import Body, Process
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """End of all jobs of a request.
+
+    Members
+    -------
+    cycles : int
+        From the first start to the last completion, or until the last process has its result.
+    completions : list of Completion
+        Of every job at every node, if nobody but the NICs counts.
+    processes : list of list of float
+        Cycles until each process has its result, by job and rank, if hosts count.
+    """
+
+    cycles: int
+    completions: list[Completion] = field(default_factory=list)
+    processes: list[list[float]] = field(default_factory=list)
+
+
+class NicRun:
+    """All jobs of a request on the NICs of a cluster; hosts take no time.
+
+    Parameters and members as for :class:`HostedRun`.
+    """
+
+    def __init__(
+        self, cluster: Cluster, session: Session, request: CollectiveRequest, groups: Sequence[MulticastGroup]
+    ):
+        self.cluster, self._session, self._what = cluster, session, request.collective
+        self.posted = [session.post(request, job, groups=groups) for job in range(request.jobs)]
+
+    def run(self, starts: Sequence[Sequence[int]], *, most: int) -> Ended:
+        """Rings the doorbell of each rank so many cycles from now, ``starts[job][rank]``, and waits.
+
+        Raises
+        ------
+        CollectiveError
+            If an operation does not end within `most` cycles, or not well.
+        """
+        session, begin = self._session, self.cluster.cycle
+        cycles = (begin + start for row in starts for start in row)
+        session.ring(self.posted, not_before=lambda: next(cycles))
+        if not session.wait(most):
+            raise CollectiveError(session.hang(self._what, self.posted))
+        return Ended(
+            cycles=self.cluster.settled_cycle - begin, completions=list(session.completions(self.posted)),
+        )
 
 
 class HostedRun:
@@ -47,10 +98,9 @@ class HostedRun:
         else:
             self.posted = [session.post(request, job, groups=groups) for job in range(request.jobs)]
 
-    def run(self, starts: Sequence[Sequence[int]], *, most: int) -> list[list[float]]:
-        """Cycles from now until each process has its result, by job and rank.
-
-        ``starts[job][rank]`` is when it calls, unless the host's noise makes it late.
+    def run(self, starts: Sequence[Sequence[int]], *, most: int) -> Ended:
+        """Runs a process for each rank of each job, which calls so many cycles from now, ``starts[job][rank]``, unless
+        the host's noise makes it late.
 
         Raises
         ------
@@ -70,13 +120,20 @@ class HostedRun:
         if left:
             names = ", ".join(process.name for process in left)
             raise CollectiveError(f"hosts did not end by cycle {self.cluster.cycle}: {names}")
-        ended = iter([process.time - begin for process, _ in processes])
-        return [[next(ended) for _ in posted.ports] for posted in self.posted]
+        ended = [process.time - begin for process, _ in processes]
+        each = iter(ended)
+        return Ended(
+            cycles=math.ceil(max(ended)), processes=[[next(each) for _ in posted.ports] for posted in self.posted],
+        )
 
 
-def last(ended: Sequence[Sequence[float]]) -> int:
-    """Cycles until the last process has its result."""
-    return math.ceil(max(map(max, ended)))
+def post(
+    cluster: Cluster, session: Session, request: CollectiveRequest, groups: Sequence[MulticastGroup]
+) -> NicRun | HostedRun:
+    """Posts all jobs of a request, to be carried out with its host if it has one."""
+    if request.host is None:
+        return NicRun(cluster, session, request, groups)
+    return HostedRun(cluster, session, request, request.host, groups)
 
 
 def memory_needed(request: CollectiveRequest) -> int:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from firmware_models.config import Config
 from firmware_models.golden import mismatched_bits, reference
-from firmware_models.host import NodeDriver, Port
-from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, compile_schedule, pack_sequence
+from firmware_models.host import Data, Job, NodeDriver, Port
+from firmware_models.schedule import MulticastGroup
 from sim.soak.draw import MAX_BYTES, Draw
 
 GUARD = 64
@@ -64,7 +65,7 @@ class Community:
         self.job_id, self.vp, self.nodes = job_id, vp, list(nodes)
         self.ports: list[Port] = []
         self.put_bases: list[int] = []
-        self._peers: PeerTable | None = None
+        self._job: Job | None = None
         self._arenas: list[int] = []
         for node in nodes:
             driver = drivers[node]
@@ -75,17 +76,19 @@ class Community:
             self._arenas.append(arena)
             self.put_bases.append(arena + 2 * depth * _ROOM)
 
-    def prepare(
-        self, draw: Draw, *, slot: int, tag: int, rng: random.Random, groups: Sequence[MulticastGroup]
-    ) -> Posted:
+    def join(self, groups: Sequence[MulticastGroup], config: Config) -> None:
+        """Makes the job, once its nodes have joined their multicast groups."""
+        self._job = Job(self.ports, job_id=self.job_id, config=config, groups=groups)
+
+    def prepare(self, draw: Draw, *, slot: int, tag: int, rng: random.Random) -> Posted:
         """Lays out the data of an operation in `slot` and compiles its descriptors."""
+        assert self._job is not None, "the job has not been made"
         request = draw.request
-        config = request.config
         inputs = request.data(0)
-        endpoints, results, before = [], [], []
+        data, results, before = [], [], []
         for rank, port in enumerate(self.ports):
             base = self._arenas[rank] + 2 * slot * _ROOM
-            flit = config.datapath.flit_bytes
+            flit = self._job.config.datapath.flit_bytes
             local, result = (
                 base + half * _ROOM + GUARD + flit * rng.randrange(128 // flit) for half in range(2)
             )
@@ -97,19 +100,12 @@ class Community:
             port.driver.store(local, operand)
             results.append(result)
             before.append(port.driver.load(result - GUARD, request.size + 2 * GUARD))
-            endpoints.append(Endpoint(
-                node_id=self.nodes[rank], vp=self.vp, local_addr=local, result_addr=result, operand=operand,
-            ))
-        self._peers = self._peers or PeerTable(config.cou.n_peers)
-        sequences = compile_schedule(
-            request.schedule, endpoints=endpoints, job_id=self.job_id, config=config, length=request.size,
-            datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=tag,
-            kind=draw.kind, peers=self._peers, groups=groups,
+            data.append(Data(local=local, result=result, operand=operand))
+        descriptors = self._job.compile(
+            request.schedule, data, length=request.size, datatype=request.datatype, operator=request.operator,
+            pulse_bytes=request.pulse_bytes, tag=tag, kind=draw.kind,
         )
-        return Posted(
-            draw=draw, tag=tag, descriptors=[pack_sequence(sequence) for sequence in sequences], results=results,
-            before=before,
-        )
+        return Posted(draw=draw, tag=tag, descriptors=descriptors, results=results, before=before)
 
     def compare(self, posted: Posted) -> list[str]:
         """Lists differences from the golden model: bits of results, or memory that nobody was to touch."""

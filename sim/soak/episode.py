@@ -135,7 +135,9 @@ class Episode:
             for port, base in zip(community.ports, community.put_bases, strict=True):
                 port.driver.store(base + PUT_BYTES, rng.randbytes(SOURCE_BYTES))
         members = sorted({tuple(sorted(community.nodes)) for community in self._communities})
-        self._groups = set_up_groups(cluster, self._drivers, members, mft_entries=config.switch.mft_entries)
+        groups = set_up_groups(cluster, self._drivers, members, mft_entries=config.switch.mft_entries)
+        for community in self._communities:
+            community.join(groups, config)
         self._messages = Messages(self._communities, rng)
         try:
             session.configure()
@@ -192,7 +194,7 @@ class Episode:
 
     def _prepare(self, community: Community, slot: int) -> Posted:
         draw = self._dealer.deal(len(community.nodes))
-        operation = community.prepare(draw, slot=slot, tag=self._next_tag(), rng=self._rng, groups=self._groups)
+        operation = community.prepare(draw, slot=slot, tag=self._next_tag(), rng=self._rng)
         request, coverage = draw.request, self.coverage
         coverage.operations += 1
         coverage.algorithms[f"{request.collective} {request.algorithm}"] += 1

@@ -2,13 +2,12 @@
 
 import os
 from dataclasses import replace
-from typing import Any
 
 import click
 
 from firmware_models.config import ConfigError
 from firmware_models.schedule import ScheduleError
-from sim.cli.shared.collective_options import collective_options, collective_request
+from sim.cli.shared.collective_options import CollectiveFlags, collective_options
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.faults import faults_option, verify_under_faults
@@ -31,14 +30,15 @@ from sim.host import HostError
 @refuses(RequestError, ScheduleError, ConfigError, HostError, FaultScriptError)
 @fails(CollectiveError)
 def command(
-    *, orders: int, workers: int, frame_errors: float, faults: FaultScript | None, as_json: bool, **flags: Any,
+    *, flags: CollectiveFlags, orders: int, workers: int, frame_errors: float, faults: FaultScript | None,
+    as_json: bool,
 ) -> int:
     """Runs COLLECTIVE under many random orders: one sha256, or it says which order gave another."""
     if faults is not None:
         if frame_errors:
             raise click.UsageError("--faults: give --faults or --frame-errors, not both")
-        return verify_under_faults(faults, orders=orders, as_json=as_json, **flags)
-    request = collective_request(**flags)
+        return verify_under_faults(flags.request(), faults, orders=orders, as_json=as_json)
+    request = flags.request()
     if frame_errors:
         request = replace(request, config=request.config.changed(link={"reliable": True}))
     with progress_bars() as progress:

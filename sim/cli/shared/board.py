@@ -1,13 +1,16 @@
 """`--board`: a command on the NICs of an FPGA board instead of simulated ones."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
 
+from sim.board.board import Board
 from sim.board.open import DEFAULT_BAUD, open_board
-from sim.board.run import BoardResult, board_preset, run_on_board
-from sim.cli.shared.collective_options import collective_request
+from sim.board.run import board_preset
+from sim.cli.shared.collective_options import CollectiveFlags
 from sim.cli.shared.number import Number
 from sim.operation.request import CollectiveRequest
 
@@ -26,14 +29,15 @@ def board_options(command: Command) -> Command:
     return command
 
 
-def collective_on_board(*, board: str, baud: int, **flags: Any) -> tuple[CollectiveRequest, BoardResult]:
-    """Carries out what the flags say on a board; its preset is the default."""
-    if flags.get("topology") is not None:
+@contextmanager
+def request_on_board(flags: CollectiveFlags, name: str, *, baud: int) -> Iterator[tuple[CollectiveRequest, Board]]:
+    """Opens the board of that name; what the flags ask for there, by default with the preset that it was built from."""
+    if flags.topology is not None:
         raise click.UsageError("--topology: is that of the board; leave it out with --board")
-    if flags["host"] is not None or flags["host_based"]:
+    if flags.host is not None or flags.host_based:
         raise click.UsageError("--host: is what a simulation assumes; leave it and --host-based out with --board")
-    with open_board(board, baud=baud) as opened:
-        if flags["preset"] is None and flags["config"] is None:
-            flags["preset"], _ = board_preset(opened)
-        request = collective_request(**flags)
-        return request, run_on_board(request, opened)
+    with open_board(name, baud=baud) as board:
+        if flags.preset is None and flags.config is None:
+            preset, _ = board_preset(board)
+            flags = replace(flags, preset=preset)
+        yield flags.request(), board

@@ -1,8 +1,10 @@
 """The flags that describe a collective, shared by the commands that carry one out."""
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 import numpy as np
@@ -22,7 +24,7 @@ from sim.collective import CollectiveRequest
 from sim.operation.request import DATATYPES, OPERATORS, reduces
 from sim.selection import AUTO
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = Callable[..., int]
 
 _options = (
     click.argument("collective", type=CollectiveName()),
@@ -48,51 +50,82 @@ _options = (
 )
 
 
-def collective_options(command: Command) -> Command:
-    """Gives `command` the flags that describe a collective."""
-    for option in reversed(_options):
-        command = option(command)
-    return command
+@dataclass(frozen=True, kw_only=True)
+class CollectiveFlags:
+    """Values of the flags that describe a collective; a flag that was not given has None or its default."""
 
+    collective: str
+    algorithm: str | None
+    nodes: int | None
+    size: int | None
+    root: int
+    jobs: int
+    dtype: str
+    op: str
+    preset: str | None
+    config: Path | None
+    host: str | None
+    host_based: bool
+    topology: str | None
+    input_file: Path | None
+    seed: int
 
-def collective_request(
-    *, collective: str, algorithm: str | None, nodes: int | None, size: int | None, root: int, jobs: int, dtype: str,
-    op: str, preset: str | None, config: Path | None, topology: str | None, input_file: Path | None, seed: int,
-    host: str | None, host_based: bool,
-) -> CollectiveRequest:
-    """Returns the request that the flags ask for; refuses errors that only flags can have, and leaves the rest to the
-    request."""
-    if algorithm != AUTO:
-        required_algorithm(collective, algorithm)
-    inputs = None if input_file is None else _load_rows(input_file)
-    if inputs is not None:
+    def request(self) -> CollectiveRequest:
+        """Returns the request that the flags ask for; refuses errors that only flags can have, and leaves the rest to
+        the request."""
+        if self.algorithm != AUTO:
+            required_algorithm(self.collective, self.algorithm)
+        inputs = None if self.input_file is None else _load_rows(self.input_file)
+        nodes, size, dtype = (self.nodes, self.size, self.dtype) if inputs is None else self._of(inputs)
+        if nodes is None:
+            raise click.UsageError("--nodes: is required, or --input")
+        if size is None:
+            if self.collective != "barrier":
+                raise click.UsageError("--size: is required, or --input")
+            size = 0
+        algorithm = algorithm_for(
+            self.collective, self.algorithm, nodes=nodes, size=size, host_based=self.host_based,
+        )
+        name, tree = hardware(self.preset, self.config)
+        host_name, its_host = host_of(self.host, host_based=self.host_based)
+        if self.collective == "barrier":
+            refuse_idle(("dtype",), "for barrier, which moves no data")
+        if is_given("op") and not reduces(self.collective, algorithm):
+            raise click.UsageError(
+                f"--op: must be left out for {self.collective}, which reduces nothing, not {shown(self.op)}"
+            )
+        return CollectiveRequest(
+            collective=self.collective, algorithm=algorithm, nodes=nodes, size=size, root=self.root, jobs=self.jobs,
+            dtype=dtype, op=self.op, config=tree, preset=name,
+            topology=f"star:{nodes}" if self.topology is None else self.topology, inputs=inputs, seed=self.seed,
+            host=its_host, host_name=host_name, host_based=self.host_based,
+        )
+
+    def _of(self, inputs: NDArray[Any]) -> tuple[int, int, str]:
+        """Nodes, size and datatype of `inputs`; refuses flags that say something else."""
         rows, row_bytes = inputs.shape[0], inputs.shape[1] * inputs.itemsize
-        for flag, given, held in (("--nodes", nodes, rows), ("--size", size, row_bytes)):
+        for flag, given, held in (("--nodes", self.nodes, rows), ("--size", self.size, row_bytes)):
             if given not in (None, held):
                 raise click.UsageError(f"{flag}: must be {held} as in --input, or left out, not {given}")
-        held_dtype = "double_int" if inputs.dtype.names else inputs.dtype.name
-        if is_given("dtype") and dtype != held_dtype:
-            raise click.UsageError(f"--dtype: must be {held_dtype} as in --input, or left out, not {shown(dtype)}")
-        nodes, size, dtype = rows, row_bytes, held_dtype
-    if nodes is None:
-        raise click.UsageError("--nodes: is required, or --input")
-    if size is None:
-        if collective != "barrier":
-            raise click.UsageError("--size: is required, or --input")
-        size = 0
-    name_of_algorithm = algorithm_for(collective, algorithm, nodes=nodes, size=size, host_based=host_based)
-    name, tree = hardware(preset, config)
-    host_name, its_host = host_of(host, host_based=host_based)
-    if collective == "barrier":
-        refuse_idle(("dtype",), "for barrier, which moves no data")
-    if is_given("op") and not reduces(collective, name_of_algorithm):
-        raise click.UsageError(f"--op: must be left out for {collective}, which reduces nothing, not {shown(op)}")
-    return CollectiveRequest(
-        collective=collective, algorithm=name_of_algorithm, nodes=nodes, size=size, root=root, jobs=jobs, dtype=dtype,
-        op=op, config=tree, preset=name,
-        topology=f"star:{nodes}" if topology is None else topology, inputs=inputs, seed=seed,
-        host=its_host, host_name=host_name, host_based=host_based,
-    )
+        dtype = "double_int" if inputs.dtype.names else inputs.dtype.name
+        if is_given("dtype") and self.dtype != dtype:
+            raise click.UsageError(f"--dtype: must be {dtype} as in --input, or left out, not {shown(self.dtype)}")
+        return rows, row_bytes, dtype
+
+
+def collective_options(command: Command) -> Command:
+    """Gives `command` the flags that describe a collective: it is called with `flags`, :class:`CollectiveFlags`."""
+    names = [each.name for each in fields(CollectiveFlags)]
+
+    @functools.wraps(command)
+    def gathering(**given: Any) -> int:
+        flags = CollectiveFlags(**{name: given.pop(name) for name in names})
+        return command(flags=flags, **given)
+
+    decorated: Command = gathering
+    for option in reversed(_options):
+        decorated = option(decorated)
+    return decorated
 
 
 def _load_rows(path: Path) -> NDArray[Any]:

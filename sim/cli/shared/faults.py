@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from sim.cli.shared.collective_options import collective_request
 from sim.cli.shared.console import answer, progress_bars
 from sim.collective import CollectiveRequest
 from sim.faults import FaultScript, FaultScriptError, Verdict, load_faults, run_with_faults
@@ -26,18 +25,18 @@ faults_option = click.option(
 """The option; its value is a script that has been checked."""
 
 
-def run_under_faults(script: FaultScript, *, as_json: bool, **flags: Any) -> int:
+def run_under_faults(request: CollectiveRequest, script: FaultScript, *, as_json: bool) -> int:
     """Carries out the collective and prints what became of every job; 0 unless one hangs or has wrong bits."""
-    request = _request(script, **flags)
+    _check(request, script)
     with progress_bars() as progress:
         outcome = run_with_faults(request, script, progress=progress)
     answer(_asked(request) | outcome.as_json(), as_json=as_json)
     return 0 if outcome.is_accounted_for else 1
 
 
-def verify_under_faults(script: FaultScript, *, orders: int, as_json: bool, **flags: Any) -> int:
+def verify_under_faults(request: CollectiveRequest, script: FaultScript, *, orders: int, as_json: bool) -> int:
     """The same `orders` times, with faults and delays of their own each; prints how often jobs ended in which way."""
-    request = _request(script, **flags)
+    _check(request, script)
     verdicts: Counter[str] = Counter()
     injected: Counter[str] = Counter()
     with progress_bars() as progress:
@@ -54,12 +53,10 @@ def verify_under_faults(script: FaultScript, *, orders: int, as_json: bool, **fl
     return 1 if verdicts[Verdict.HANG.value] or verdicts[Verdict.WRONG.value] else 0
 
 
-def _request(script: FaultScript, **flags: Any) -> CollectiveRequest:
-    request = collective_request(**flags)
+def _check(request: CollectiveRequest, script: FaultScript) -> None:
     if request.host is not None or request.host_based:
         raise click.UsageError("--faults: has neither --host nor --host-based")
     script.check(nodes=request.nodes, cous=request.config.nic.n_cous)
-    return request
 
 
 def _asked(request: CollectiveRequest) -> dict[str, Any]:

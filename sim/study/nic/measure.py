@@ -22,7 +22,7 @@ from sim.cluster import Cluster, Execution, build_library
 from sim.host import Host
 from sim.operation.request import CollectiveRequest
 from sim.operation.session import Session
-from sim.process.run import HostedRun, last, memory_timing
+from sim.process.run import HostedRun, memory_timing
 from sim.study.grid.crew import end_with_parent
 
 Row = dict[str, Any]
@@ -182,7 +182,7 @@ def _operation(started: _Started, request: CollectiveRequest, host: Host) -> Row
     session.configure()
     root, units = session.drivers[0], range(request.config.nic.n_cous)
     before, since, evaluated = [root.read_buffer(cou).mean for cou in units], cluster.cycle, cluster.evaluated
-    cycles = last(run.run([[0] * request.nodes for _ in run.posted], most=_MOST_CYCLES))
+    cycles = run.run([[0] * request.nodes for _ in run.posted], most=_MOST_CYCLES).cycles
     figures, now = [root.read_buffer(cou) for cou in units], cluster.cycle
     outputs, mismatched = session.compare(request, run.posted)
     return {

@@ -55,12 +55,13 @@ def test_a_wrong_bit_is_counted(small: Config, monkeypatch: pytest.MonkeyPatch) 
 
 def test_verify_names_the_order_that_differs(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the third order gets other data."""
-    run = sim.collective.run._run
+    run = sim.collective.run._Simulation.run
 
-    def other(library: Any, asked: CollectiveRequest, *, order: int, **rest: Any) -> Any:
-        return run(library, replace(asked, seed=asked.seed + (order == 2)), order=order, **rest)
+    def other(simulation: Any) -> Any:
+        asked = simulation.request
+        return run(replace(simulation, request=replace(asked, seed=asked.seed + (simulation.order == 2))))
 
-    monkeypatch.setattr(sim.collective.run, "_run", other)
+    monkeypatch.setattr(sim.collective.run._Simulation, "run", other)
     result = verify(request(small, "broadcast", "binomial", nodes=2, size=64), orders=4)
     assert (result.distinct_results, result.first_difference) == (2, 2)
 
