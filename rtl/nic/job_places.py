@@ -21,7 +21,7 @@ class JobPlaces(wiring.Component):
     n_jobs : int
         JobIDs, a power of two.
     shapes : JobShapes
-        What is said about jobs.
+        Layouts of streams about jobs.
 
     Members
     -------

@@ -74,7 +74,7 @@ class JobTable(wiring.Component):
     n_jobs : int
         JobIDs, a power of two.
     shapes : JobShapes
-        What is said about jobs.
+        Layouts of streams about jobs.
 
     Members
     -------
