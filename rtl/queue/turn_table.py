@@ -151,8 +151,10 @@ class TurnTable(wiring.Component):
         m.d.sync += committing.eq(commit.valid & ~commit.ready)
         action, in_turn, enabled = Signal(Action), Signal(), Signal()
         serving, commits, replaced = Signal(formats.VP_BITS), Signal(), Signal()
+        # A VP whose turn is just being described waits no more, and its turn is not on offer yet.
+        describing = Signal()
         m.d.comb += [
-            waiting.i.payload.eq(vp), self.busy.eq(in_turn | turn.valid | waiting.o.valid),
+            waiting.i.payload.eq(vp), self.busy.eq(in_turn | turn.valid | waiting.o.valid | describing),
             *(
                 records[name].write.data.eq(Mux(action == Action.DOORBELL, doorbell.payload.index, self.first_index))
                 for name in ("prod", "cq_cons")
@@ -226,6 +228,7 @@ class TurnTable(wiring.Component):
                             with m.If(~queued.read.data & nobody_waits):
                                 begin_turn(doorbell.payload.index)
                     with m.Case(Action.TURN):
+                        m.d.comb += describing.eq(1)
                         begin_turn(records["prod"].read.data)
 
         return m
