@@ -50,7 +50,7 @@ class Queues:
         self.commits.may = lambda: self.doorbells.offered is None and (
             bool(self.wipes) or rng.random() < self.commit_rate)
         self.doorbells.may = lambda: self.commits.offered is None and not self.wipes and self.rings
-        self.rings, self.commit_rate = True, 0.015
+        self.rings, self.commit_rate, self.enable_rate = True, 0.015, 0.9
         self.cycle, self.time = -1, TIMES - 800
         self.retry_limit, self.enabled_for, self.quiet_for = 60, 0, 0
         self.enable = 1
@@ -70,7 +70,8 @@ class Queues:
         """A record; the first one of each VP wipes what the memories held."""
         rng = self.rng
         record = fields(VpRecord, rng.getrandbits(VpRecord.size)) | {
-            "enable": rng.random() < 0.9, "dq_log2": rng.choice((0, 1, 3, 5)), "cq_log2": rng.choice((0, 1, 3)),
+            "enable": rng.random() < self.enable_rate, "dq_log2": rng.choice((0, 1, 3, 5)),
+            "cq_log2": rng.choice((0, 1, 3)),
         }
         # Often that of a VP whose turn is on offer, or in progress.
         served = [turn["vp"] for turn in (self.offer, self.turn) if turn is not None]
@@ -283,7 +284,7 @@ def test_turns_pause(n_vps: int) -> None:
     retry_cycles = 100
     part = TurnTable(n_vps=n_vps, retry_cycles=retry_cycles)
     queues = Queues(part, random.Random(2))
-    queues.commit_rate, queues.doorbells.rate = 0, 0.5
+    queues.commit_rate, queues.enable_rate, queues.doorbells.rate = 0, 1, 0.5
     since = {"blocked": 0, "rung": 0}
 
     class Phases:
@@ -296,8 +297,9 @@ def test_turns_pause(n_vps: int) -> None:
                 queues.rings, queues.enable = False, 1
                 queues.serve = lambda: {
                     "vp": queues.turn["vp"], "cons": queues.turn["cons"], "taken": 0, "blocked": 1, "crowded": 0}
-            if since["blocked"] and now == since["blocked"] + 15 * retry_cycles:
-                # In the midst of a pause: nothing has been on offer for some time, and nothing would be.
+            is_late = since["blocked"] and now > since["blocked"] + 15 * retry_cycles and not since["rung"]
+            # In the midst of a pause: nothing has been on offer for some time.
+            if is_late and queues.turn is None and queues.offer is None and now > queues.offered_at[-1] + 40:
                 queues.rings, queues.doorbells.rate = True, 1
             if queues.rings and since["blocked"] and queues.doorbells.offered is not None:
                 since["rung"], queues.rings = now, False
@@ -307,6 +309,7 @@ def test_turns_pause(n_vps: int) -> None:
 
     run(part, [Phases(), queues], cycles=2400, rng=queues.rng)
     times = list(zip(queues.order, queues.offered_at, strict=True))
+    assert 300 < since["blocked"] < 600
     begin = since["blocked"] + 2 * retry_cycles
     turns = Counter(vp for vp, cycle in times if begin <= cycle < begin + 12 * retry_cycles)
     assert len(turns) == n_vps
