@@ -134,9 +134,9 @@ class TurnTable(wiring.Component):
         commit, doorbell = self.commit, self.doorbell
         turn, stale, end = self.turn.offer, self.turn.stale, self.turn.end
         m.submodules.waiting = waiting = StreamFifo(shape=formats.VP_BITS, depth=self.n_vps)
-        # The records of the VP that is chosen are there in the cycle after the choice.
-        vp, looked_at = Signal(formats.VP_BITS), Signal(formats.VP_BITS)
-        m.d.sync += vp.eq(looked_at)
+        # The records of the VP that is chosen are there in the cycle after the choice: its turn is described in that.
+        vp, looked_at, describing = Signal(formats.VP_BITS), Signal(formats.VP_BITS), Signal()
+        m.d.sync += [vp.eq(looked_at), describing.eq(0)]
         records = self._records(m, vp=vp, looked_at=looked_at)
 
         pause = Pause(
@@ -151,8 +151,6 @@ class TurnTable(wiring.Component):
         m.d.sync += committing.eq(commit.valid & ~commit.ready)
         action, in_turn, enabled = Signal(Action), Signal(), Signal()
         serving, commits, replaced = Signal(formats.VP_BITS), Signal(), Signal()
-        # A VP whose turn is just being described waits no more, and its turn is not on offer yet.
-        describing = Signal()
         m.d.comb += [
             waiting.i.payload.eq(vp), self.busy.eq(in_turn | turn.valid | waiting.o.valid | describing),
             *(
@@ -187,7 +185,7 @@ class TurnTable(wiring.Component):
                     ]
                 with m.Elif(begins):
                     m.d.comb += [waiting.o.ready.eq(1), looked_at.eq(waiting.o.payload)]
-                    m.d.sync += action.eq(Action.TURN)
+                    m.d.sync += [action.eq(Action.TURN), describing.eq(1)]
                 with m.Elif(committing):
                     m.d.comb += looked_at.eq(commit.payload.vp)
                     m.d.sync += action.eq(Action.COMMIT)
@@ -228,7 +226,6 @@ class TurnTable(wiring.Component):
                             with m.If(~queued.read.data & nobody_waits):
                                 begin_turn(doorbell.payload.index)
                     with m.Case(Action.TURN):
-                        m.d.comb += describing.eq(1)
                         begin_turn(records["prod"].read.data)
 
         return m

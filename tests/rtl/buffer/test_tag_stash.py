@@ -159,7 +159,7 @@ class Table:
         return entry
 
     def decide(self) -> dict[str, int]:
-        """What the acting operation does in this cycle, as the table would."""
+        """Effect of the acting operation in this cycle, as the table would have it."""
         effect = dict.fromkeys(("put", "drop", "placed", "swap", "rest", "back", "wake"), 0)
         act, self.victim = self.act, None
         if act is None:

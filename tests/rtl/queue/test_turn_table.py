@@ -136,7 +136,7 @@ class Queues:
         self.counts["ends"] += 1
 
     def describe(self, vp: int, time: int) -> dict[str, int]:
-        """What the table must say of a turn that begins now."""
+        """The turn of a VP, if it begins now."""
         port, entry_bytes = self.ports[vp], formats.DESCRIPTOR.bytes
         size, used = 1 << port.cq_log2, port.reserved - port.cq_cons
         count, most = port.prod - port.cons, 1 if port.blocked else self.part.batch
