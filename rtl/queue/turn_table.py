@@ -152,7 +152,7 @@ class TurnTable(wiring.Component):
         action, in_turn, enabled = Signal(Action), Signal(), Signal()
         serving, commits, replaced = Signal(formats.VP_BITS), Signal(), Signal()
         m.d.comb += [
-            waiting.i.payload.eq(vp), self.busy.eq(in_turn | turn.valid | waiting.o.valid),
+            waiting.i.payload.eq(vp), self.busy.eq(in_turn | turn.valid | waiting.o.valid | describing),
             *(
                 records[name].write.data.eq(Mux(action == Action.DOORBELL, doorbell.payload.index, self.first_index))
                 for name in ("prod", "cq_cons")
@@ -185,7 +185,7 @@ class TurnTable(wiring.Component):
                     ]
                 with m.Elif(begins):
                     m.d.comb += [waiting.o.ready.eq(1), looked_at.eq(waiting.o.payload)]
-                    m.d.sync += action.eq(Action.TURN)
+                    m.d.sync += [action.eq(Action.TURN), describing.eq(1)]
                 with m.Elif(committing):
                     m.d.comb += looked_at.eq(commit.payload.vp)
                     m.d.sync += action.eq(Action.COMMIT)

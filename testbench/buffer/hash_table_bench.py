@@ -16,9 +16,6 @@ from testbench.codec import decoder
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
 
-STANDS_FOR = ("TagStash",)
-"""Parts that are built by no other test: this bench is theirs."""
-
 _key_mask = (1 << formats.HASH_KEY.width) - 1
 
 

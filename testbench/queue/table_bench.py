@@ -16,9 +16,6 @@ from testbench.queue.units import FLIT
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
 
-STANDS_FOR = ("TurnTable",)
-"""Parts that are built by no other test: this bench is theirs."""
-
 _window_query, _window_answer, _slot_query, _slot_answer = (
     signature.members[name].signature.members["payload"].shape
     for signature in (WindowSignature(), ReceiveSlotSignature())

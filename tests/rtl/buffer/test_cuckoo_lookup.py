@@ -102,7 +102,7 @@ class Table:
         return (code ^ tag.code_errors) | (slot ^ tag.slot_errors) << self.code.entry["slot"].offset
 
     def look(self, key: int) -> Expected:
-        """What a look-up of this cycle finds."""
+        """Answer to a look-up of this cycle."""
         tag = next((tag for tag in self.tags.values() if tag.key == key), None)
         if tag is None:
             return Expected(False, 0, 0, 0, False)
