@@ -30,9 +30,6 @@ from testbench.p2p.driver import (
 from testbench.packet import Packet
 from testbench.runner import parameters
 
-STANDS_FOR = ("GetRequester",)
-"""Parts that are built by no other test: this bench is theirs."""
-
 READER, SERVER, NARROW = 7, 8, 9
 """VPs whose data land; from which they are read; whose window ends within what it asks for."""
 READABLE = range(SOURCE, RINGS)

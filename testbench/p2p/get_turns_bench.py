@@ -14,7 +14,6 @@ from testbench.p2p.get_bench import GetBench
 from testbench.packet import Packet
 from testbench.runner import parameters
 
-STANDS_FOR = ("GetRequester",)
 NODES = (NODE, NODE ^ 1, NODE ^ 0x800000, NODE + 0x100, 0, 0xFFFFFF)
 """Names of nodes, more than can be asked at once; some differ in one bit."""
 SLOW = NODES[1]
