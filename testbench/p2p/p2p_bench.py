@@ -31,7 +31,7 @@ from testbench.p2p.driver import (
 from testbench.packet import Packet
 from testbench.runner import parameters
 
-STANDS_FOR = ("Fragmenter", "P2pReceive", "P2pTransmit")
+STANDS_FOR = ("P2pReceive", "P2pTransmit")
 """Parts that are built by no other test: this bench is theirs."""
 
 OUTCOMES = {

@@ -13,9 +13,6 @@ from testbench.runner import parameters, report
 from testbench.switch.fabric import REGISTERS, VCS, Fabric
 from testbench.switch.switch_model import header_of
 
-STANDS_FOR = ("InputPort",)
-"""Parts that are built by no other test: this bench is theirs."""
-
 _ports = range(parameters().get("radix", 0))
 noted_pair = cover("pairs of ports", source=_ports, dest=_ports, vc=VCS)
 

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from testbench.part_faults import changed
 from testbench.part_simulation import run
 
 WIDTH, LAST = 16, 1 << 16
-QUIET = 150
+QUIET = 250
 """Cycles at the end in which nothing new comes."""
 
 
@@ -42,6 +43,7 @@ class Ends:
         self.at = self.ahead = self.lost_kept = self.lost_come = 0
         self.link, self.link_cycles, self.emptying = "up", 100, 0
         self.found = [0, 0]
+        self.falls = cycle(("down", "dead"))
 
     def drive(self, context: Any) -> None:
         self.cycles_left -= 1
@@ -61,7 +63,7 @@ class Ends:
         # The link: up, down for a short time, or dead until the buffer is empty.
         self.link_cycles -= 1
         if self.link_cycles <= 0 and not (self.link == "dead" and self.emptying):
-            self.link = "up" if self.link != "up" or quiet else rng.choice(("down", "dead"))
+            self.link = "up" if self.link != "up" or quiet else next(self.falls)
             self.link_cycles = rng.randint(60, 200) if self.link == "up" else rng.randint(3, 30)
             self.counts[self.link] += 1
             self.emptying = self.link == "dead"
@@ -94,6 +96,8 @@ class Ends:
         # The sender: asks for a channel's flit, and sends it unless the numbers have just jumped.
         self.back = 0b11 if not up else rng.choice((0,) * 40 + (1, 2, 3))
         self.at, self.ahead = self.ahead, self.ahead ^ (rng.random() < 0.3)
+        if up and quiet:
+            self.back = 0 if self.cycles_left % 32 else 0b11
         channel = self.channels[self.at]
         self.readable = not channel.drains and channel.sent != channel.put and not channel.stale
         self.sends = up and self.readable and rng.random() < 0.8
@@ -201,7 +205,7 @@ class Ends:
 
     def _arrive(self, channel: Channel) -> None:
         """The flit that is sent reaches the other end, which takes those that follow the ones that it has."""
-        if channel.sent == channel.expected and self.rng.random() > 0.05:
+        if channel.sent == channel.expected and (self.rng.random() > 0.05 or self.cycles_left < QUIET):
             channel.gap = False
             channel.expected += 1
             if channel.flits[channel.sent][1]:
@@ -216,13 +220,14 @@ def test_replay(buffer_flits: int, replay_flits: int, marked: bool, seed: int) -
     """Each flit comes out where its number says, again if asked for, until it is acknowledged or the link is dead."""
     rng = random.Random(seed)
     part = ReplayBuffer(data_width=WIDTH, buffer_flits=buffer_flits, replay_flits=replay_flits, marked=marked)
-    ends = Ends(part, rng, cycles=1300)
-    run(part, [ends], cycles=1300, rng=rng)
+    ends = Ends(part, rng, cycles=1400)
+    run(part, [ends], cycles=1400, rng=rng)
     for channel in ends.channels:
         assert (channel.sent, channel.oldest, channel.credits) == (channel.put, channel.put, buffer_flits)
     counts = ends.counts
-    assert min(counts[case] for case in ("progress", "replay", "down", "dead", "leaves", "kept and lost")) > 1, counts
-    assert min(counts[case] for case in ("behind", "wrong", "held back")) > 1, counts
+    assert min(counts[case] for case in ("progress", "replay", "down", "dead", "leaves", "kept and lost")) > 0, counts
+    assert min(counts[case] for case in ("behind", "wrong")) > 0, counts
+    assert counts["held back"] or replay_flits > buffer_flits, counts
 
 
 @pytest.mark.parametrize(("old", "new"), [

@@ -98,7 +98,7 @@ def test_answers(width: int, flits: int, seed: int) -> None:
     assert next(queries, None) is next(reads, None) is None
     assert most >= N_HELD
     assert len(counts) == 5
-    assert min(counts.values()) > 1, counts
+    assert min(counts.values()) > 0, counts
 
 
 def test_full_rate() -> None:

@@ -13,7 +13,7 @@ from testbench.part_faults import changed
 from testbench.part_simulation import run
 from testbench.unit_config import UNIT
 
-RADIX, CYCLES = 4, 1000
+RADIX, CYCLES = 4, 1200
 LENGTH, MULTICAST = (formats.PACKET_HEADER.offset(name) for name in ("length", "multicast"))
 LENGTH_BITS, MINI_BYTES = 16, 64
 
@@ -104,7 +104,7 @@ class Channel:
         context.set(part.port, rng.randrange(RADIX) if multicast or not ports else ports.bit_length() - 1)
 
         # The outputs are slow for a while, then fast; at the end all leaves.
-        self.fast ^= rng.random() < 0.03
+        self.fast ^= rng.random() < 0.02
         accepts = rng.getrandbits(RADIX) | rng.getrandbits(RADIX)
         accepts |= rng.getrandbits(RADIX) if self.fast or quiet else 0
         passed = rng.getrandbits(size.readers) & rng.getrandbits(size.readers)
@@ -234,7 +234,7 @@ def test_channel(width: int, readers: int, reliable: bool, seed: int) -> None:
     assert (channel.depth, channel.owed, channel.credits) == (0, 0, channel.size.buffer_flits)
     counts = channel.counts
     assert min(counts[case] for case in ("single", "last copies", "incomplete", "cut-through")) > 5, counts
-    assert min(counts[case] for case in ("copies", "dropped", "full")) > 0, counts
+    assert min(counts[case] for case in ("copies", "dropped")) > 0, counts
     assert counts["lost"] > 3 or not channel.size.dest_flit, counts
     assert counts["both"] > 5 or readers == 1, counts
 

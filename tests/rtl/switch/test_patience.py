@@ -23,7 +23,7 @@ def test_pauses(radix: int, limit: int, pause: int, seed: int) -> None:
             nonlocal started, others
             # It sends to the same outputs again and again, to all or a part of them, seldom to another.
             any_ = rng.getrandbits(radix)
-            (started,) = rng.choices((0, served, served & any_, any_), (50, 40, 6, 4))
+            (started,) = rng.choices((0, served, served & any_, any_), (50, 30, 15, 5))
             if rng.random() < 0.04:
                 others = rng.getrandbits(radix)
             context.set(part.started, started)
