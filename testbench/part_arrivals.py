@@ -73,7 +73,7 @@ class Arrivals:
         return None
 
     def answer(self, cycle: int) -> tuple[int, int | None] | None:
-        """Who is answered in this cycle, and the slot; to be called after this cycle's event."""
+        """Asker that is answered in this cycle, and the slot; to be called after this cycle's event."""
         while self.lookups and self.lookups[0][0] <= cycle:
             _, who, key = self.lookups.popleft()
             self.counts["hits" if key in self.table else "misses"] += 1

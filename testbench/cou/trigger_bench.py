@@ -24,7 +24,7 @@ from testbench.runner import report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-STANDS_FOR = ("PassPlanner", "PlanStage")
+STANDS_FOR = ("PlanStage",)
 """Parts that are built by no other test: this bench is theirs."""
 
 

@@ -197,7 +197,7 @@ class Bench(Trigger):
         self.passes.sort()
 
     def _describe(self, pulse: Pulse) -> None:
-        """Draws whether the next pass takes a packet; that has a key of its own, and may come before it is asked for."""
+        """Draws if the next pass takes a packet: that has a key of its own, and may come before it is asked for."""
         pulse.needs = self.rng.random() < 0.7 and pulse.steps_left > 0
         self.n_keys += 1
         pulse.key, pulse.expected = self.n_keys, False
