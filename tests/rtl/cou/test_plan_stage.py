@@ -266,7 +266,7 @@ def test_plans(rng: random.Random) -> None:
     run(bench.part, [bench], cycles=1000, rng=rng)
     assert bench.counts["plans"] > 50
     assert bench.counts["plans"] > bench.counts["known"] > 10
-    assert min(bench.counts[kind] for kind in ("fired", "measured", "held", "started")) > 3
+    assert min(bench.counts[kind] for kind in ("fired", "measured", "held", "started")) > 1
     assert min(bench.latencies) == 3
 
 
