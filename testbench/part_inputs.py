@@ -137,6 +137,14 @@ def pack(shape: Any, values: Mapping[str, int]) -> int:
     return bits
 
 
+def pack_all(shape: Any, values: Mapping[str, Any]) -> int:
+    """The bits of a struct, with structs in it."""
+    return pack(shape, {
+        name: pack_all(shape[name].shape, value) if isinstance(value, Mapping) else value
+        for name, value in values.items()
+    })
+
+
 def faulty(component: type, right: str, wrong: str) -> Any:
     """A component with a fault: in its module's source `wrong` stands instead of `right`, which is there once."""
     module = sys.modules[component.__module__]

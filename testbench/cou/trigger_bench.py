@@ -24,10 +24,6 @@ from testbench.runner import report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-STANDS_FOR = ("ContextFile", "PassPlanner", "PlanStage")
-"""Parts that are built by no other test: this bench is theirs."""
-
-
 noted_pass = cover("planned", source=("ZERO", "OPERAND", "RESULT"), select=("PASS_A", "PASS_B", "COMBINE"))
 noted_path = cover("path", direct=(0, 1), sends=(0, 1), cut=(0, 1))
 noted_wait = cover(
