@@ -53,6 +53,20 @@ def test_one_in_c() -> None:
     assert [path.name for path in files if "DQ_PROD" in path.read_text()] == ["conic_driver.c"]
 
 
+COMPILERS = {"sim/board/run.py"}
+"""Modules that compile sequences themselves: for a board whose one NIC takes the part of its peer too."""
+
+
+def test_collectives_are_posted_by_the_library() -> None:
+    """Sessions, MPI and soaks have their sequences compiled by `Job`."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("sim", "testbench", "fpga") for path in (ROOT / folder).rglob("*.py")
+        if known(path.read_text()) & {"compile_schedule", "pack_sequence", "pack_sequences"}
+    }
+    assert found == COMPILERS
+
+
 @pytest.mark.parametrize("text", [
     """
 def post(self, raw):
