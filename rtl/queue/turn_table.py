@@ -134,9 +134,9 @@ class TurnTable(wiring.Component):
         commit, doorbell = self.commit, self.doorbell
         turn, stale, end = self.turn.offer, self.turn.stale, self.turn.end
         m.submodules.waiting = waiting = stream_queue(shape=formats.VP_BITS, depth=self.n_vps)
-        # The records of the VP that is chosen are there in the cycle after the choice.
-        vp, looked_at = Signal(formats.VP_BITS), Signal(formats.VP_BITS)
-        m.d.sync += vp.eq(looked_at)
+        # The records of the VP that is chosen are there in the cycle after the choice: its turn is described in that.
+        vp, looked_at, describing = Signal(formats.VP_BITS), Signal(formats.VP_BITS), Signal()
+        m.d.sync += [vp.eq(looked_at), describing.eq(0)]
         records = self._records(m, vp=vp, looked_at=looked_at)
 
         pause = Pause(

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from rtl.buffer.buffer_statistics import BUFFER_SUMS, BufferStatistics
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 
 CYCLES = 600
 QUIET = 4

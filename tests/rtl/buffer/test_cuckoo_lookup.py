@@ -12,9 +12,9 @@ from rtl.buffer.hash_function import hash_columns
 from rtl.buffer.secded import Secded
 from rtl.buffer.tag_code import TagCode
 from rtl.buffer.tag_table import answer_layout
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 KEY_BITS = formats.HASH_KEY.width
 SLOT_BITS, INDEX_BITS = 5, 2

@@ -8,8 +8,8 @@ from amaranth import Module, Signal
 
 from rtl.buffer.guarded_memory import GuardedMemory
 from rtl.kit.memory import BlockMemory
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 
 
 class NoisyMemory(BlockMemory):

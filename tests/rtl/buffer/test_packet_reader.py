@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from rtl.buffer.packet_reader import PacketReader
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 SLOT_BITS = 3
 

@@ -14,8 +14,8 @@ from firmware_models.abi import formats
 from rtl.buffer.secded import Secded
 from rtl.buffer.tag_code import TagCode
 from rtl.buffer.tag_stash import TagStash
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 
 KEY_BITS, SLOT_BITS = formats.HASH_KEY.width, 4
 DOUBLE = 2

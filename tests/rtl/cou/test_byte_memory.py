@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from rtl.cou.byte_memory import ByteMemory
-from testbench.part_inputs import Inputs, faulty
-from testbench.part_simulation import run
+from testbench.parts.inputs import Inputs, faulty
+from testbench.parts.simulation import run
 
 SIZES = ((64, 16), (64, 64), (128, 64))
 """Bits of a beat, and bytes: two beats at least."""

@@ -10,8 +10,8 @@ from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.closed_jobs import ClosedJobs
 from rtl.cou.command import CouShapes
 from rtl.interface import JobClosing
-from testbench.part_inputs import Inputs, faulty, pack
-from testbench.part_simulation import run
+from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
 N_JOBS, SWEEP, LATEST = 4, 256, 3

@@ -9,9 +9,9 @@ from rtl.buffer.layouts import Arrival
 from rtl.cou.context_file import ContextFile
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.phase import Phase
-from testbench.part_contexts import Plan, Pulse, Trigger
-from testbench.part_inputs import faulty
-from testbench.part_simulation import fields, run
+from testbench.parts.contexts import Plan, Pulse, Trigger
+from testbench.parts.inputs import faulty
+from testbench.parts.simulation import fields, run
 from testbench.unit_config import UNIT
 
 CONFIG = UNIT.changed(cou={"n_jobs": 2, "n_contexts": 4})

@@ -9,8 +9,8 @@ from rtl.buffer.layouts import Gone
 from rtl.cou.job_reporter import JobReporter
 from rtl.credit.credit_table import credit_rest
 from rtl.interface import JobReport, JobReportKind
-from testbench.part_inputs import faulty, pack
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.inputs import faulty, pack
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 GONE = (JobReportKind.PACKET_GONE, JobReportKind.DUPLICATE, JobReportKind.LENT_DUPLICATE)
 

@@ -13,8 +13,8 @@ from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.lane import Lane, tag_layout
 from rtl.credit.layouts import CreditNotice
 from rtl.reduce.reduce_unit import request_layout
-from testbench.part_inputs import Inputs, OperandMemory, faulty, pack
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.inputs import Inputs, OperandMemory, faulty, pack
+from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
 CONFIGS = {

@@ -8,8 +8,8 @@ import pytest
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.operand_reader import OperandReader, operand_layout, read_layout
-from testbench.part_inputs import Inputs, OperandMemory, faulty, pack
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.inputs import Inputs, OperandMemory, faulty, pack
+from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
 ASIDE = 5

@@ -12,9 +12,9 @@ from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.operation_table import OperationTable
 from rtl.interface import CompletionEvent
-from testbench.part_inputs import Inputs, faulty, pack
-from testbench.part_operations import Context, Running
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.operations import Context, Running
+from testbench.parts.simulation import Takes, fields, run
 from testbench.unit_config import UNIT
 
 CONFIGS = {

@@ -12,7 +12,7 @@ from rtl.cou.command import CouShapes
 from rtl.cou.fault_collector import FaultCollector
 from rtl.cou.packet_exit import PacketExit
 from rtl.cou.stored_packets import StoredPackets
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
 SEEDS = range(2)

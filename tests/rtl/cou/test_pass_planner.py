@@ -10,9 +10,9 @@ from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.pass_planner import PassPlanner, plan_layout, progress_layout, slice_layout
 from rtl.cou.step import STEPS
-from testbench.part_inputs import Inputs, faulty, pack_all
-from testbench.part_plans import Situation, differences, draw, plan_of, unpack
-from testbench.part_simulation import run
+from testbench.parts.inputs import Inputs, faulty, pack_all
+from testbench.parts.plans import Situation, differences, draw, plan_of, unpack
+from testbench.parts.simulation import run
 from testbench.unit_config import TINY, UNIT
 
 CONFIGS = {"narrow": TINY, "wide": UNIT.changed(datapath={"data_width": 256}, cou={"n_contexts": 16})}

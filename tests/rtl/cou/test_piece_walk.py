@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from rtl.cou.piece_walk import PieceWalk
-from testbench.part_inputs import Inputs, faulty, pack
-from testbench.part_simulation import run
+from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
 BLOCKS = (2, 4, 32)

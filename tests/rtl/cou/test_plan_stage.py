@@ -11,9 +11,9 @@ from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.pass_planner import plan_layout
 from rtl.cou.plan_stage import PlanStage
-from testbench.part_inputs import faulty, pack_all
-from testbench.part_plans import Situation, differences, draw, plan_of, unpack
-from testbench.part_simulation import run
+from testbench.parts.inputs import faulty, pack_all
+from testbench.parts.plans import Situation, differences, draw, plan_of, unpack
+from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
 CONFIG = UNIT.changed(cou={"n_jobs": 2, "n_contexts": 4, "n_blocks": 8, "intermediate_bytes": 512})

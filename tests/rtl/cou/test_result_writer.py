@@ -11,8 +11,8 @@ from rtl.abi import PacketHeader
 from rtl.cou.command import CouShapes
 from rtl.cou.lane import tag_layout
 from rtl.cou.result_writer import ResultWriter
-from testbench.part_inputs import Inputs, Packets, faulty, pack
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.inputs import Inputs, Packets, faulty, pack
+from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
 CONFIGS = {

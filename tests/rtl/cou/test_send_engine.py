@@ -9,8 +9,8 @@ from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.send_engine import SendEngine
-from testbench.part_inputs import Inputs, OperandMemory, Packets, faulty, pack
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.inputs import Inputs, OperandMemory, Packets, faulty, pack
+from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
 CONFIGS = {

@@ -8,8 +8,8 @@ from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
 from rtl.credit.credit_return import CreditReturn
 from rtl.credit.layouts import CreditNotice
-from testbench.part_inputs import Inputs, faulty
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.inputs import Inputs, faulty
+from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
 

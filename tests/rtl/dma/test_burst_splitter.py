@@ -7,9 +7,9 @@ import pytest
 
 from rtl.dma.axi4 import PAGE_BYTES
 from rtl.dma.burst_splitter import BurstSplitter, Request
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 
 def bursts(addr: int, n_bytes: int, *, flit: int, burst: int, address_bits: int) -> Iterator[dict[str, int]]:

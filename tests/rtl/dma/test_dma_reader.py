@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pytest
 
 from rtl.dma.reader import DmaReader
-from testbench.part_axi import ReadMemory, contents
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.axi import ReadMemory, contents
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 
 @dataclass(frozen=True)

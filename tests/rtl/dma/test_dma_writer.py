@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from rtl.dma.writer import DmaWriter
-from testbench.part_axi import WriteMemory
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.axi import WriteMemory
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 
 from rtl.link.crc import data_terms, state_terms
 from rtl.link.frame_crc import CrcCheck, CrcInsert
-from testbench.part_simulation import run
+from testbench.parts.simulation import run
 
 WIDTHS = (64, 128, 512)
 CRC_BITS, ONES = 32, (1 << 32) - 1

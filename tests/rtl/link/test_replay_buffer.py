@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rtl.link.replay_buffer import ReplayBuffer
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 
 WIDTH, LAST = 16, 1 << 16
 QUIET = 250

@@ -7,7 +7,7 @@ import pytest
 from amaranth import Signal
 
 from rtl.link.reporter import Reporter
-from testbench.part_simulation import run
+from testbench.parts.simulation import run
 
 ITEMS = 4
 """Acknowledgements of two channels, then their credits."""

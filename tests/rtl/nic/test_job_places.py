@@ -6,9 +6,9 @@ import pytest
 
 from rtl.interface import PlacementSignature
 from rtl.nic.job_places import JobPlaces
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 ANSWER = PlacementSignature().members["answer"].signature.members["payload"].shape
 QUERY = PlacementSignature().members["query"].signature.members["payload"].shape

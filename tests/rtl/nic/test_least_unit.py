@@ -5,8 +5,8 @@ import random
 import pytest
 
 from rtl.nic.least_unit import LeastUnit
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 
 
 class Units:

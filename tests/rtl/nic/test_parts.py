@@ -14,7 +14,7 @@ from rtl.credit.shared_pool import NoPool
 from rtl.interface import CreditGiven, JobClosing, JobStanding, JobWriteOff
 from rtl.nic.job_orders import JobOrders
 from rtl.nic.unit_figures import UnitFigures
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
 UNITS = 3

@@ -8,9 +8,9 @@ import pytest
 from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
 from rtl.nic.receive_router import ReceiveRouter
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
 COLLECTIVE = (PacketType.COLLECTIVE, PacketType.CREDIT)

@@ -10,9 +10,9 @@ from rtl.abi import PacketHeader
 from rtl.interface import ReceiveSlotSignature, WindowQuery
 from rtl.p2p.admission import Admission
 from rtl.p2p.records import admitted_layout
-from testbench.part_faults import changed
-from testbench.part_ports import Answers, OffersOf
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import Answers, OffersOf
+from testbench.parts.simulation import Takes, fields, run
 
 N_PACKETS = 150
 LONGEST_SEND = 64

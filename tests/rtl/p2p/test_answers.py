@@ -8,9 +8,9 @@ from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
 from rtl.p2p.answers import AnswerReceiver
 from rtl.p2p.records import TrackerCommand
-from testbench.part_faults import changed
-from testbench.part_ports import PacketOffers, PacketTakes
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import PacketOffers, PacketTakes
+from testbench.parts.simulation import Takes, fields, run
 
 N_PACKETS = 150
 

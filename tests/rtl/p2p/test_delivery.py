@@ -9,9 +9,9 @@ from firmware_models.abi.encoding import PacketType, Status
 from rtl.abi import PacketHeader, Receive
 from rtl.p2p.delivery import Delivery
 from rtl.p2p.records import admitted_layout
-from testbench.part_faults import changed
-from testbench.part_ports import MemoryWrites, OffersOf
-from testbench.part_simulation import Takes, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import MemoryWrites, OffersOf
+from testbench.parts.simulation import Takes, run
 
 N_PACKETS = 60
 ENTRY_BYTES, PAYLOAD_BYTES = 128, 64

@@ -10,9 +10,9 @@ from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Statu
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.p2p.fragmenter import Fragmenter
 from rtl.p2p.records import Fragment, TrackerCommand
-from testbench.part_faults import changed
-from testbench.part_ports import MemoryReads
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import MemoryReads
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 N_ENTRIES, N_HELD, PAYLOAD_BYTES, QUIET = 4, 4, 64, 400
 

@@ -12,9 +12,9 @@ from rtl.abi import PacketHeader
 from rtl.interface import WindowQuery
 from rtl.p2p.get_landing import GetLanding
 from rtl.p2p.records import TrackerCommand, booking_layout
-from testbench.part_faults import changed
-from testbench.part_ports import Answers, MemoryWrites, PacketOffers
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import Answers, MemoryWrites, PacketOffers
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 N_ENTRIES, CYCLES = 4, 1500
 CASES = ("landed", "no data", "no window", "closed", "twice or late", "another address", "another node",

@@ -10,9 +10,9 @@ from firmware_models.abi.encoding import CplKind, P2pOp, PacketType, Status
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.p2p.get_requester import GetRequester
 from rtl.p2p.records import GET_WINDOW, GETS_IN_HAND, REQUESTS_UNDER_WAY, TrackerCommand, booking_layout
-from testbench.part_faults import changed
-from testbench.part_ports import OffersOf
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import OffersOf
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 N_ENTRIES, MTU, NODES, QUIET = 16, 64, (1, 2, 1 << 23 | 1, 0xFFFFFF), 200
 

@@ -10,9 +10,9 @@ from rtl.abi import PacketHeader
 from rtl.interface import WindowQuery
 from rtl.p2p.get_server import GetServer
 from rtl.p2p.records import REQUESTS_UNDER_WAY
-from testbench.part_faults import changed
-from testbench.part_ports import Answers, MemoryReads, OffersOf, PacketTakes
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import Answers, MemoryReads, OffersOf, PacketTakes
+from testbench.parts.simulation import Takes, fields, run
 
 N_REQUESTS, N_HELD = 70, 4
 

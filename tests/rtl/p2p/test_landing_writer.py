@@ -7,9 +7,9 @@ import pytest
 from firmware_models.abi.encoding import Status
 from rtl.p2p.landing_writer import LandingWriter
 from rtl.p2p.records import TrackerCommand, landing_layout
-from testbench.part_faults import changed
-from testbench.part_ports import MemoryWrites, OffersOf
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import MemoryWrites, OffersOf
+from testbench.parts.simulation import Takes, fields, run
 
 N_PACKETS = 120
 

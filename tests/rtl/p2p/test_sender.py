@@ -9,9 +9,9 @@ from firmware_models.abi.encoding import Status
 from rtl.abi import PacketHeader
 from rtl.p2p.records import Fragment, TrackerCommand
 from rtl.p2p.sender import FragmentSender
-from testbench.part_faults import changed
-from testbench.part_ports import OffersOf, PacketTakes
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import OffersOf, PacketTakes
+from testbench.parts.simulation import Takes, fields, run
 
 N_FRAGMENTS, N_ENTRIES = 120, 8
 

@@ -11,8 +11,8 @@ from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pO
 from rtl.abi import DescriptorControl
 from rtl.interface import WindowQuery, WindowSignature
 from rtl.queue.descriptor_check import DescriptorCheck
-from testbench.part_faults import changed
-from testbench.part_simulation import fields, run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import fields, run
 
 ANSWER = WindowSignature().members["answer"].signature.members["payload"].shape
 SUPPORTED = ((Datatype.FLOAT64, Operator.SUM), (Datatype.INT32, Operator.XOR), (Datatype.DOUBLE_INT, Operator.MINLOC),

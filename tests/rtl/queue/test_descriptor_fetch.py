@@ -8,9 +8,9 @@ import pytest
 from firmware_models.abi import formats
 from rtl.abi import DescriptorControl
 from rtl.queue.descriptor_fetch import DescriptorFetch, FetchedDescriptor, fetch_command
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 BYTES = formats.DESCRIPTOR.bytes
 NUMBER_BYTES = 32

@@ -9,9 +9,9 @@ import pytest
 from rtl.interface import ReceiveSlotSignature
 from rtl.queue.records import VpCommit, VpRecord
 from rtl.queue.ring_slots import RingSlots
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 INDEXES = 1 << 16
 ANSWER = ReceiveSlotSignature().members["answer"].signature.members["payload"].shape

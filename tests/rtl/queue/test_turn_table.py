@@ -9,8 +9,8 @@ import pytest
 from firmware_models.abi import formats
 from rtl.queue.records import Doorbell, DoorbellKind, TurnEnd, VpCommit, VpRecord, turn_layout
 from rtl.queue.turn_table import TurnTable
-from testbench.part_faults import changed
-from testbench.part_simulation import Offers, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import Offers, fields, run
 
 INDEXES = 1 << 16
 TIMES = 1 << 32

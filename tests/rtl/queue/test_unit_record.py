@@ -9,8 +9,8 @@ from firmware_models.abi.encoding import CplKind, P2pOp, Status
 from rtl.abi import DescriptorControl
 from rtl.interface import CompletionEvent
 from rtl.queue.unit_record import UnitRecord
-from testbench.part_faults import changed
-from testbench.part_simulation import fields, run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import fields, run
 
 KEPT = ("job_id", "length", "pulse_bytes", "block_count")
 """Fields that all descriptors of a sequence share."""

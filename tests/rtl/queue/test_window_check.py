@@ -10,9 +10,9 @@ from firmware_models.abi.encoding import Right
 from rtl.interface import WindowQuery
 from rtl.queue.records import VpCommit, VpRecord, WindowCommit
 from rtl.queue.window_check import WindowCheck
-from testbench.part_faults import changed
-from testbench.part_pace import Pace
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.pace import Pace
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 Window = tuple[int, int, int]
 """Base, limit, rights."""

@@ -8,8 +8,8 @@ from collections import Counter, deque
 import pytest
 
 from rtl.reduce.direct_lane import Control, DirectLane, Order
-from testbench.part_inputs import Inputs, faulty, pack
-from testbench.part_simulation import fields, run
+from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.simulation import fields, run
 
 NAN = {64: 0x7FF8 << 48, 32: 0x7FC0 << 16}
 CORNERS = {

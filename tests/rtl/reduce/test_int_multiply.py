@@ -10,8 +10,8 @@ import pytest
 
 from rtl.reduce.int_multiply import IntMultiply
 from rtl.reduce.tile_multiply import tile_multiply
-from testbench.part_inputs import Inputs, faulty
-from testbench.part_simulation import run
+from testbench.parts.inputs import Inputs, faulty
+from testbench.parts.simulation import run
 
 
 @pytest.fixture(params=range(2))

@@ -9,8 +9,8 @@ from firmware_models.abi.encoding import Datatype, Operator
 from rtl.reduce.direct_lane import Control
 from rtl.reduce.operation import OPERATIONS, Operation
 from rtl.reduce.request_decode import FUNCTIONS, RequestDecode
-from testbench.part_inputs import Inputs, faulty
-from testbench.part_simulation import fields, run
+from testbench.parts.inputs import Inputs, faulty
+from testbench.parts.simulation import fields, run
 
 A, B, COMBINE = 0, 1, 2
 NAMES = {Datatype.FLOAT64: "float64", Datatype.FLOAT32: "float32", Datatype.INT64: "int64", Datatype.UINT64: "int64",

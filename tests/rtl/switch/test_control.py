@@ -7,9 +7,9 @@ import pytest
 
 from firmware_models.abi.registers import SWITCH_COUNTERS, SWITCH_PAGE, Access
 from rtl.switch.control import SwitchControl
-from testbench.part_axi_lite import OKAY, SLVERR, AxiLiteManager, Write
-from testbench.part_faults import changed
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.axi_lite import OKAY, SLVERR, AxiLiteManager, Write
+from testbench.parts.faults import changed
+from testbench.parts.simulation import Takes, fields, run
 
 AT = {register.name: register.offset for register in SWITCH_PAGE}
 MASKS = range(AT["mft_mask"], AT["mft_mask"] + 4 * SWITCH_PAGE["mft_mask"].count, 4)

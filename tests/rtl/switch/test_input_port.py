@@ -9,8 +9,8 @@ import pytest
 from firmware_models.abi import formats
 from rtl.switch.input_port import InputPort
 from rtl.switch.sizes import SwitchSizes
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
 RADIX, NUMBER, CYCLES, QUIET = 4, 2, 1000, 250

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from rtl.switch.match_iteration import MatchIteration
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 
 
 def next_one(candidates: set[int], after: int) -> int:

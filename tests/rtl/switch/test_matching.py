@@ -8,8 +8,8 @@ import pytest
 
 from rtl.switch.matching import Matching
 from rtl.switch.sizes import SwitchSizes
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
 RADIX = 4

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from rtl.switch.patience import Patience
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 
 
 @pytest.mark.parametrize(("radix", "limit", "pause"), [(2, 2, 5), (4, 3, 2), (5, 6, 9)])

@@ -6,8 +6,8 @@ import pytest
 
 from firmware_models.abi.registers import SWITCH_COUNTERS
 from rtl.switch.port_statistics import EVENT_BITS, PortStatistics
-from testbench.part_faults import changed
-from testbench.part_simulation import run
+from testbench.parts.faults import changed
+from testbench.parts.simulation import run
 
 NAMES = [counter.name for counter in SWITCH_COUNTERS]
 

@@ -15,7 +15,7 @@ from rtl.abi import DescriptorControl, PacketHeader
 from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.pass_planner import progress_layout, slice_layout
-from testbench.part_simulation import fields
+from testbench.parts.simulation import fields
 
 Fields = dict[str, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from amaranth.hdl import ValueLike
 
-from testbench.part_simulation import Offers, Takes
+from testbench.parts.simulation import Offers, Takes
 
 RATES = (0.03, 0.3, 0.7, 1.0, 1.0)
 """Probabilities of a transfer in a cycle. Full rate stands twice: that is when most parts are under strain."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from amaranth.hdl import ValueLike
 
-from testbench.part_simulation import Offers, Takes
+from testbench.parts.simulation import Offers, Takes
 
 
 class OffersOf(Offers):

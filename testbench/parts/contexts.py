@@ -12,8 +12,8 @@ from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile
 from rtl.cou.context_signatures import context_answer_layout, context_start_layout
 from rtl.cou.phase import Phase
-from testbench.part_arrivals import Arrivals
-from testbench.part_inputs import pack
+from testbench.parts.arrivals import Arrivals
+from testbench.parts.inputs import pack
 
 
 @dataclass
