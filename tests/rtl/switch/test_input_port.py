@@ -44,7 +44,7 @@ class Packet:
 
 
 def tables(node_id: int, mlid: int) -> tuple[int, int]:
-    """What the tables have for a node and a colour: the bit of a port, and ports."""
+    """Entries of the tables for a node and a colour: the bit of a port, and ports."""
     return 1 << node_id % RADIX, mlid >> 3 & 0xF
 
 
