@@ -19,8 +19,7 @@ KINDS = (PacketType.SEND,) * 3 + (PacketType.PUT,) * 3 + (PacketType.GET,) * 3 +
 TIME = 0x123456789ABCDEF
 
 
-@pytest.mark.parametrize(("width", "address_bits"), [(64, 64), (512, 40)])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("width", "address_bits", "seed"), [(64, 64, 0), (512, 40, 1)])
 def test_packets(width: int, address_bits: int, seed: int) -> None:
     rng, part = random.Random(seed), P2pReceive(data_width=width, address_bits=address_bits)
     flit_bytes, node_id = width // 8, rng.getrandbits(24)

@@ -152,8 +152,7 @@ class Port:
         return not self.heard and all(packet.left == 0 for packets in self.packets for packet in packets)
 
 
-@pytest.mark.parametrize(("width", "readers", "reliable"), [(64, 1, True), (256, 2, False)])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("width", "readers", "reliable", "seed"), [(64, 1, True, 0), (256, 2, False, 1)])
 def test_port(width: int, readers: int, reliable: bool, seed: int) -> None:
     rng = random.Random(seed)
     port = Port(sizes(width, readers, reliable=reliable), rng)
