@@ -31,9 +31,6 @@ from testbench.p2p.driver import (
 from testbench.packet import Packet
 from testbench.runner import parameters
 
-STANDS_FOR = ("P2pReceive", "P2pTransmit")
-"""Parts that are built by no other test: this bench is theirs."""
-
 OUTCOMES = {
     "SEND": ("OK", "RECEIVER_NOT_READY", "BAD_DESCRIPTOR", "BAD_LENGTH"),
     "PUT": ("OK", "REMOTE_ACCESS", "MEMORY_ERROR", "BAD_LENGTH"),

@@ -43,8 +43,7 @@ class Server:
             stream.rate = 1
 
 
-@pytest.mark.parametrize(("width", "flits"), [(64, 8), (512, 2)])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("width", "flits", "seed"), [(64, 8, 0), (512, 2, 1)])
 def test_answers(width: int, flits: int, seed: int) -> None:
     rng, flit_bytes = random.Random(seed), width // 8
     mtu, node_id = flits * flit_bytes, rng.getrandbits(24)

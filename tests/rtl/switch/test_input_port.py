@@ -44,7 +44,7 @@ class Packet:
 
 
 def tables(node_id: int, mlid: int) -> tuple[int, int]:
-    """What the tables have for a node and a colour: the bit of a port, and ports."""
+    """Entries of the tables for a node and a colour: the bit of a port, and ports."""
     return 1 << node_id % RADIX, mlid >> 3 & 0xF
 
 
@@ -152,8 +152,7 @@ class Port:
         return not self.heard and all(packet.left == 0 for packets in self.packets for packet in packets)
 
 
-@pytest.mark.parametrize(("width", "readers", "reliable"), [(64, 1, True), (256, 2, False)])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("width", "readers", "reliable", "seed"), [(64, 1, True, 0), (256, 2, False, 1)])
 def test_port(width: int, readers: int, reliable: bool, seed: int) -> None:
     rng = random.Random(seed)
     port = Port(sizes(width, readers, reliable=reliable), rng)
