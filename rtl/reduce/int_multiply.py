@@ -28,7 +28,7 @@ class IntMultiply(wiring.Component):
     i_a, i_b : ``In(width)``
         The pair.
     enable : ``In(1)``
-        Must be high from the cycle of a pair until its result has come; low, it saves power.
+        The pairs on their way move on by a cycle.
     o : ``Out(width)``
         The low bits of the product.
     """
