@@ -17,9 +17,6 @@ from testbench.coverage import cover, dealt
 from testbench.packet import Packet
 from testbench.runner import parameters, report, rng
 
-STANDS_FOR = ("SequenceStore",)
-"""Parts that are built by no other test: this bench is theirs."""
-
 SHAPES = (whole, in_blocks)
 noted_operation = cover(
     "operations", shape=[shape.__name__ for shape in SHAPES], datatype=[datatype.name for datatype in ELEMENTS],

@@ -283,10 +283,10 @@ class Bench:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_passes(rng: random.Random, name: str) -> None:
     bench = Bench(CONFIGS[name], rng)
-    bench.run(500)
-    assert bench.counts["passes"] > 35
-    assert min(bench.counts[kind] for kind in ("frees", "held", "starved")) > 10
-    assert min(bench.counts[kind] for kind in ("faults", "operand")) > 1
+    bench.run(300)
+    assert bench.counts["passes"] > 18
+    assert min(bench.counts[kind] for kind in ("frees", "held", "starved")) > 5
+    assert min(bench.counts[kind] for kind in ("faults", "operand")) > 0
 
 
 def plain(send: int, *, n_bytes: int, peer: int = 0) -> dict:

@@ -251,10 +251,10 @@ class Bench:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_results(rng: random.Random, name: str) -> None:
     bench = Bench(CONFIGS[name], rng)
-    bench.run(500, pause=0.4)
-    assert min(bench.counts[kind] for kind in ("stored", "done", "packets", "written", "roomy")) > 10
-    assert min(bench.counts["sent", *kind] for kind in ((0, "written", 0), (0, "written", 1), (1, "written", 1))) > 1
-    assert (bench.counts["spoilt"] > 1) is CONFIGS[name].cou.ecc
+    bench.run(350, pause=0.4)
+    assert min(bench.counts[kind] for kind in ("stored", "done", "packets", "written", "roomy")) > 6
+    assert min(bench.counts["sent", *kind] for kind in ((0, "written", 0), (0, "written", 1), (1, "written", 1))) > 0
+    assert (bench.counts["spoilt"] > 0) is CONFIGS[name].cou.ecc
 
 
 def test_a_slow_link(rng: random.Random) -> None:
