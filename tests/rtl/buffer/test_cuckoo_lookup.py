@@ -183,8 +183,9 @@ class Table:
             self.counts["slot_errors"] += shown.slot_errors > 0
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize(("banks", "ways", "stash", "ecc"), [(1, 1, 1, False), (2, 2, 3, False), (2, 1, 4, True)])
+@pytest.mark.parametrize(("seed", "banks", "ways", "stash", "ecc"), [
+    (0, 1, 1, 1, False), (1, 2, 2, 3, False), (0, 2, 1, 4, True), (1, 2, 1, 4, True),
+])
 def test_cuckoo_lookup(seed: int, banks: int, ways: int, stash: int, ecc: bool) -> None:
     """Each answer is what the table held in the cycle after its request, four cycles later, errors or not."""
     rng = random.Random(seed)
