@@ -3,6 +3,7 @@
 import random
 from collections import Counter, deque
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 
@@ -43,6 +44,7 @@ class Expected:
     removed: bool
 
 
+@cache
 def row(key: int, bank: int) -> int:
     """The row of a key in a bank: the sum of the columns of its bits, modulo 2."""
     index = 0
@@ -58,6 +60,7 @@ class Table:
         self.part, self.rng, self.code = part, rng, part.code
         self.ecc, self.ways = part.code.ecc, ways
         self.codes, self.slots = Secded(1 + KEY_BITS), Secded(SLOT_BITS)
+        self.encode, self.encode_slot = cache(self.codes.encode_int), cache(self.slots.encode_int)
         self.keys = [rng.getrandbits(KEY_BITS) for _ in range(10)]
         self.tags: dict[Place, Tag] = {}
         self.found = [0] * part.n_places
@@ -97,7 +100,7 @@ class Table:
             return 0
         code, slot = 1 | tag.key << 1, tag.slot
         if self.ecc:
-            code, slot = self.codes.encode_int(code), self.slots.encode_int(slot)
+            code, slot = self.encode(code), self.encode_slot(slot)
             slot |= slot << self.slots.width
         return (code ^ tag.code_errors) | (slot ^ tag.slot_errors) << self.code.entry["slot"].offset
 
@@ -122,7 +125,7 @@ class Table:
         for k in range(2):
             key, slot = self.going[k] if k < len(self.going) else (rng.choice(self.keys), rng.getrandbits(SLOT_BITS))
             code = 1 | key << 1
-            code = self.codes.encode_int(code) if self.ecc else code
+            code = self.encode(code) if self.ecc else code
             context.set(part.going[k].as_value(), (
                 (k < len(self.going)) | code << 1 | slot << 1 + self.code.entry["code"].width))
         for k in range(part.n_stash):

@@ -7,6 +7,7 @@ banks are a dictionary.
 import random
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 
@@ -70,6 +71,7 @@ class Table:
     def __init__(self, part: TagStash, rng: random.Random):
         self.part, self.rng, self.ecc = part, rng, part.code.ecc
         self.codes, self.slots = Secded(1 + KEY_BITS), Secded(SLOT_BITS)
+        self.encode, self.encode_slot = cache(self.codes.encode_int), cache(self.slots.encode_int)
         self.keys = [rng.getrandbits(KEY_BITS) for _ in range(part.n_entries + 4)]
         self.entries = [Entry() for _ in range(part.n_entries)]
         self.banks: dict[int, int] = {}
@@ -88,7 +90,7 @@ class Table:
         """A tag as it stands in memory."""
         code, slot = 1 | one.key << 1, one.slot
         if self.ecc:
-            code, slot = self.codes.encode_int(code), self.slots.encode_int(slot)
+            code, slot = self.encode(code), self.encode_slot(slot)
             slot |= slot << self.slots.width
         if isinstance(one, Entry):
             code, slot = code ^ one.code_errors, slot ^ one.slot_errors
