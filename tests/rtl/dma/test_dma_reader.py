@@ -30,6 +30,7 @@ class Client:
         port = part.i[number]
         self.requests, self.beats = Offers(port.request, rng, self.draw), Takes(port.data, rng)
         self.expected: list[Beat] = []
+        self.found: list[Beat] = []
         self.n_noted = 0
 
     def draw(self) -> int:
@@ -56,9 +57,13 @@ class Client:
             ]
         self.n_noted = len(self.requests.taken)
 
-    def found(self) -> list[Beat]:
-        """The beats that have come."""
-        return [Beat(**fields(self.beats.port.payload.shape(), item)) for item in self.beats.taken]
+    def check(self) -> None:
+        """Compares the beats that have come since the last time."""
+        self.follow()
+        for item in self.beats.taken[len(self.found):]:
+            self.found.append(Beat(**fields(self.beats.port.payload.shape(), item)))
+            assert len(self.found) <= len(self.expected), "a beat that nobody asked for"
+            assert self.found[-1] == self.expected[len(self.found) - 1]
 
 
 def make(part: DmaReader, seed: int) -> tuple[ReadMemory, list[Client], random.Random]:
@@ -72,9 +77,10 @@ def make(part: DmaReader, seed: int) -> tuple[ReadMemory, list[Client], random.R
     return memory, [Client(part, k, rng, refuses) for k in range(part.n)], rng
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize(("n", "data_width", "burst_beats", "max_outstanding", "buffer_beats", "address_bits"), [
-    (1, 64, 1, 1, 1, 64), (3, 64, 4, 3, 5, 32), (2, 256, 16, 16, None, 64),
+@pytest.mark.parametrize((
+    "seed", "n", "data_width", "burst_beats", "max_outstanding", "buffer_beats", "address_bits",
+), [
+    (0, 1, 64, 1, 1, 1, 64), (0, 3, 64, 4, 3, 5, 32), (1, 3, 64, 4, 3, 5, 32), (1, 2, 256, 16, 16, None, 64),
 ])
 def test_dma_reader(
     seed: int, n: int, data_width: int, burst_beats: int, max_outstanding: int, buffer_beats: int | None,
@@ -92,17 +98,16 @@ def test_dma_reader(
         assert memory.under_way <= max_outstanding
         assert not read(part.m_axi.awvalid)
         assert not read(part.m_axi.wvalid)
+        for client in clients:
+            client.check()
 
     streams = [end for client in clients for end in (client.requests, client.beats)]
     paced = [*streams, memory, memory.addresses]
     run(part, [Pace(*paced, rng=rng), memory, *streams], step=step, cycles=1200, rng=rng)
     for client in clients:
-        client.follow()
-        found = client.found()
-        assert found == client.expected[:len(found)]
-        assert len(found) > 40
-        assert sum(beat.last for beat in found) > 8
-    assert sum(beat.error for client in clients for beat in client.found()) > 2
+        assert len(client.found) > 40
+        assert sum(beat.last for beat in client.found) > 8
+    assert sum(beat.error for client in clients for beat in client.found) > 2
 
 
 def test_times() -> None:

@@ -241,9 +241,8 @@ class Queues:
         self.doorbells.settle(read)
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize(("n_vps", "first_index", "address_bits", "batch"), [
-    (2, 0, 64, 8), (8, INDEXES - 20, 40, 2), (16, INDEXES - 3, 32, 4),
+@pytest.mark.parametrize(("seed", "n_vps", "first_index", "address_bits", "batch"), [
+    (0, 2, 0, 64, 8), (0, 8, INDEXES - 20, 40, 2), (1, 8, INDEXES - 20, 40, 2), (1, 16, INDEXES - 3, 32, 4),
 ])
 def test_turn_table(seed: int, n_vps: int, first_index: int, address_bits: int, batch: int) -> None:
     """Turns in their order, each as its VP stood when it began, through records that change under them."""
@@ -331,6 +330,7 @@ def test_planted_pauses(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(("old", "new"), [
+    (" | waiting.o.valid | describing)", " | waiting.o.valid)"),
     ("looked_at.eq(waiting.o.payload)", "looked_at.eq(turn.payload.vp)"),
     ("state.data.since.eq(Mux(before.crowded, before.since, self.cycles))", "state.data.since.eq(self.cycles)"),
     ("may_wait & (left_at != ", "may_wait & (end.payload.cons != "),
