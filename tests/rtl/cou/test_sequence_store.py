@@ -12,9 +12,9 @@ from rtl.abi import DescriptorControl
 from rtl.cou.command import CouShapes
 from rtl.cou.sequence_store import SequenceStore
 from rtl.interface import inline_words
-from testbench.part_inputs import Inputs, faulty, pack, pack_all
-from testbench.part_plans import differences, unpack
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.inputs import Inputs, faulty, pack, pack_all
+from testbench.parts.plans import differences, unpack
+from testbench.parts.simulation import Takes, fields, run
 from testbench.unit_config import UNIT
 
 CONFIGS = {

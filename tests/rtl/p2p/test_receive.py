@@ -9,9 +9,9 @@ from firmware_models.abi.encoding import PacketType, Status
 from rtl.abi import PacketHeader, Receive
 from rtl.interface import ReceiveSlotSignature
 from rtl.p2p.receive import P2pReceive
-from testbench.part_faults import changed
-from testbench.part_ports import Answers, MemoryWrites, PacketOffers, PacketTakes
-from testbench.part_simulation import Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import Answers, MemoryWrites, PacketOffers, PacketTakes
+from testbench.parts.simulation import Takes, fields, run
 
 N_PACKETS, ENTRY_BYTES, PAYLOAD_BYTES = 80, 128, 64
 SLOT = ReceiveSlotSignature().members["answer"].signature.members["payload"].shape

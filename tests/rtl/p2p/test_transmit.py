@@ -10,9 +10,9 @@ from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.p2p.records import TrackerCommand
 from rtl.p2p.transmit import P2pTransmit
-from testbench.part_faults import changed
-from testbench.part_ports import MemoryReads, PacketTakes
-from testbench.part_simulation import Offers, Takes, fields, run
+from testbench.parts.faults import changed
+from testbench.parts.ports import MemoryReads, PacketTakes
+from testbench.parts.simulation import Offers, Takes, fields, run
 
 N_ENTRIES, N_HELD, PAYLOAD_BYTES, CYCLES, QUIET = 8, 4, 64, 1500, 450
 
