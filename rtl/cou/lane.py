@@ -42,8 +42,8 @@ class Lane(wiring.Component):
     When the pass reads its first beat, the packet's credit returns to its sender, with a shared credit if one is
     granted. The packet's slot is free when its last beat has been read.
 
-    Timing: a beat four cycles after its pass was offered, one a cycle, passes without a gap; but one in two cycles if
-    they have a beat each.
+    Timing: a beat in the fourth cycle of its pass, that of the offer counted, one a cycle, passes without a gap; but
+    one in two cycles if they have a beat each.
 
     Members
     -------

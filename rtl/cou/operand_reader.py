@@ -59,8 +59,8 @@ class OperandReader(wiring.Component):
 
     A pass without data is one beat all the same, so that its `aside` comes out in its turn.
 
-    Timing: a beat three cycles after its pass was offered, one a cycle, the first one of a pass right behind the
-    last one of the pass before. ``i.ready`` comes with the last address of a pass.
+    Timing: a beat in the third cycle of its pass, that of the offer counted, one a cycle, the first one of a pass
+    right behind the last one of the pass before. ``i.ready`` comes with the last address of a pass.
 
     Parameters
     ----------

@@ -28,7 +28,8 @@ class IntMultiply(wiring.Component):
     i_a, i_b : ``In(width)``
         The pair.
     enable : ``In(1)``
-        The pairs on their way move on by a cycle.
+        The pairs on their way move on by a cycle. Stays high from a pair to its product: those in the multiplier itself
+        move in any case.
     o : ``Out(width)``
         The low bits of the product.
     """

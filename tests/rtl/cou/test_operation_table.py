@@ -306,7 +306,7 @@ def test_without_a_watchdog(rng: random.Random) -> None:
 
 
 def test_pulses_follow_each_other(rng: random.Random) -> None:
-    """The next pulse of an operation is on offer three cycles after the last one was taken."""
+    """The next pulse of an operation is on offer five cycles after the last one was, if that was taken at once."""
     part = OperationTable(CONFIGS["contexts to spare"])
     shapes, taken = CouShapes(part.config), []
     bits = pack(shapes.operation, {"pulse_bytes": 64, "blocks": pack(shapes.blocks, {"bytes": 300})})
