@@ -55,8 +55,8 @@ class OperationTable(wiring.Component):
     has no room for. When all pulses are through and host memory has acknowledged all writes, the completion is
     posted; the first error that was reported is its status.
 
-    Timing: an operation offers a pulse five cycles after the last one was offered, if that was taken at once. Inputs from the trigger take effect a
-    cycle later.
+    Timing: an operation offers a pulse five cycles after the last one was offered, if that was taken at once. Inputs
+    from the trigger take effect a cycle later.
 
     Members
     -------
