@@ -23,6 +23,7 @@ from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
 from rtl.link.wire import WireSignature
 from rtl.nic.csr import RegisterFile
+from rtl.nic.event_sums import EventSums
 from rtl.nic.job_orders import JobOrders
 from rtl.nic.job_table import JobTable
 from rtl.nic.receive_path import ReceivePath
@@ -274,7 +275,6 @@ class Nic(wiring.Component):
             ),
             csr.notify.eq(completions.written | Cat(p2p.delivered for p2p in self.p2p).any()),
         ]
-        # Counter pulses are registered to stay off the critical path.
         counts = [unit.status.counts for unit in cous]
         events = {
             "descriptors": [queue.consumed], "completions": [completions.posted],
@@ -284,5 +284,6 @@ class Nic(wiring.Component):
             "loans_unused": [unit.loan_unused for unit in counts], "rx_closed": [unit.dropped for unit in counts],
             **self._pulses,
         }
-        for name, pulses in events.items():
-            m.d.sync += csr.events[name].eq(sum(pulses))
+        m.submodules.event_sums = sums = EventSums({name: len(pulses) for name, pulses in events.items()})
+        m.d.comb += [sums.pulses[name].eq(Cat(pulses)) for name, pulses in events.items() if pulses]
+        m.d.comb += csr.events.eq(sums.events)
