@@ -116,10 +116,10 @@ class ByteMemory(wiring.Component):
         # Which of the two a byte comes from is found out on the way into the register.
         width = self.data_width
         from_odd = Cat(odd ^ (byte < at) for byte in range(flit_bytes))
-        came = Cat(*(bank.read_data for bank in banks), from_odd, (-at)[:lane_bits])
-        kept = Signal.like(came, name="kept", reset_less=True)
+        read_out = Cat(*(bank.read_data for bank in banks), from_odd, (-at)[:lane_bits])
+        kept = Signal.like(read_out, name="kept", reset_less=True)
         with m.If(self.read_advance):
-            m.d.sync += kept.eq(came)
+            m.d.sync += kept.eq(read_out)
         even_data, odd_data, from_odd, back = (
             kept[:width], kept[width:2 * width], kept[2 * width:2 * width + flit_bytes], kept[2 * width + flit_bytes:]
         )

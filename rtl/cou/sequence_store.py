@@ -260,24 +260,24 @@ class SequenceStore(wiring.Component):
         known, written, kept, passed = (Signal(n_blocks, name=name) for name in ("known", "written", "kept", "passed"))
         found, passed_read = Signal(), Signal()
         # Traits that follow from the descriptor alone.
-        traits = data.StructLayout({"came": 1, "first": 1, "reads": 1, "passes": 1, "slice": n_blocks})
+        traits = data.StructLayout({"transferred": 1, "first": 1, "reads": 1, "passes": 1, "slice": n_blocks})
         coming, seen = Signal(traits), Signal(traits)
         consumed = Signal.like(desc.cp_count)
         outside = (desc.operand == Operand.PAYLOAD) | (desc.operand == Operand.MEMORY)
         m.d.comb += [
             end.eq(Mux(desc.slice_count == 0, desc.block_count, desc.slice_first + desc.slice_count)),
-            coming.came.eq(port.valid & port.ready), coming.first.eq(first),
+            coming.transferred.eq(port.valid & port.ready), coming.first.eq(first),
             coming.reads.eq((desc.block_count > 1) & (desc.operand == Operand.INTERMEDIATE)),
             coming.passes.eq(outside & ~desc.write_back & (desc.cp_count == Mux(first, 0, consumed))),
             coming.slice.eq(Cat((desc.slice_first <= block) & (block < end) for block in range(n_blocks))),
             known.eq(Mux(seen.first, 0, written)), kept.eq(Mux(seen.first, 0, passed)),
         ]
-        with m.If(coming.came):
+        with m.If(coming.transferred):
             m.d.sync += consumed.eq(desc.cp_count)
-        m.d.sync += seen.came.eq(coming.came)
+        m.d.sync += seen.transferred.eq(coming.transferred)
         with m.If(port.valid):
             m.d.sync += [seen[name].eq(coming[name]) for name in ("first", "reads", "passes", "slice")]
-        with m.If(seen.came):
+        with m.If(seen.transferred):
             missing = seen.reads & (seen.slice & ~known).any()
             wanted = seen.reads & (seen.slice & kept).any()
             m.d.sync += [
@@ -285,4 +285,4 @@ class SequenceStore(wiring.Component):
                 passed.eq((kept & ~seen.slice) | Mux(seen.passes, seen.slice, 0)),
                 passed_read.eq(wanted | (passed_read & ~seen.first)),
             ]
-        return found, ~passed_read, seen.came
+        return found, ~passed_read, seen.transferred

@@ -91,11 +91,11 @@ class AlternatingQueue(wiring.Component):
                 m.d.comb += free.eq(k)
             with m.If(Mux(other.any(), other[k], among[k])):
                 m.d.comb += chosen.eq(k)
-        take, came, stored, past, goes = Signal(), Signal(), Signal(), Signal(), Signal()
+        take, accepted, stored, past, goes = Signal(), Signal(), Signal(), Signal(), Signal()
         may_choose = ~self.hold if self.holds else 1
         m.d.comb += [
-            take.eq((~full | self.o.ready) & may_choose), came.eq(self.i.valid & self.i.ready),
-            goes.eq(take & valid[0]), past.eq(came & take & ~valid[0]), stored.eq(came & ~past),
+            take.eq((~full | self.o.ready) & may_choose), accepted.eq(self.i.valid & self.i.ready),
+            goes.eq(take & valid[0]), past.eq(accepted & take & ~valid[0]), stored.eq(accepted & ~past),
             self.i.ready.eq(~used.all()), write.en.eq(stored), write.addr.eq(free), write.data.eq(self.i.payload),
             slot.eq(waiting[chosen].slot), read.addr.eq(slot),
             self.o.valid.eq(full), self.o.payload.eq(head), self.empty.eq(~full & ~valid[0]),

@@ -90,14 +90,14 @@ class CrcCheck(wiring.Component):
         m = Module()
         width = self.data_width
         rest = width - CRC_BITS
-        came, its_crc = self.i.data, self.i.data[rest:]
+        flits, its_crc = self.i.data, self.i.data[rest:]
         valid, control, body, adds = Signal(), Signal(), Signal(width), Signal(CRC_BITS)
         m.d.sync += valid.eq(self.i.valid)
         with m.If(self.i.valid):
             m.d.sync += [
-                control.eq(self.i.control), body.eq(came),
+                control.eq(self.i.control), body.eq(flits),
                 adds.eq(Mux(
-                    self.i.control, fold(came[:rest], data_terms(rest)) ^ its_crc, fold(came, data_terms(width)),
+                    self.i.control, fold(flits[:rest], data_terms(rest)) ^ its_crc, fold(flits, data_terms(width)),
                 )),
             ]
 

@@ -226,8 +226,8 @@ class ReplayBuffer(wiring.Component):
         def address(vc: Signal, pointers: list[Signal]) -> Signal:
             return Mux(vc, self.replay_flits + pointers[1][:place], pointers[0][:place])
 
-        fresh, came = Signal(self.kept), Signal()
-        shown = Mux(came, fresh.as_value(), store.read_data)
+        fresh, passes_by = Signal(self.kept), Signal()
+        shown = Mux(passes_by, fresh.as_value(), store.read_data)
         m.d.comb += [
             store.write_enable.eq(self.i.valid),
             store.write_address.eq(address(self.i.flit.vc, [ring.put for ring in rings])),
@@ -238,7 +238,7 @@ class ReplayBuffer(wiring.Component):
         ]
         m.d.sync += [
             fresh.eq(store.write_data),
-            came.eq(store.write_enable & (store.write_address == store.read_address)),
+            passes_by.eq(store.write_enable & (store.write_address == store.read_address)),
         ]
 
     def _credit(self, m: Module, rings: list[Ring]) -> None:

@@ -81,7 +81,7 @@ class EventCounters(wiring.Component):
 
         # Own bits of the counters: as many as the events of two walks need, for reads come in between. A read before
         # the first walk has passed leaves everything as it is.
-        came = Signal(data.StructLayout({counter.name: bits_for(self.max_events) for counter in EVENT_COUNTERS}))
+        arriving = Signal(data.StructLayout({counter.name: bits_for(self.max_events) for counter in EVENT_COUNTERS}))
         width = bits_for(2 * n * self.max_events)
         takes = Signal()
         m.d.comb += takes.eq(Mux(reading, cleared, ~resting))
@@ -89,8 +89,8 @@ class EventCounters(wiring.Component):
         for number, counter in enumerate(EVENT_COUNTERS):
             own = Signal(width, name=f"own_{counter.name}")
             m.d.sync += [
-                came[counter.name].eq(self.events[counter.name]),
-                own.eq(Mux(takes & (visited == number), 0, own) + came[counter.name]),
+                arriving[counter.name].eq(self.events[counter.name]),
+                own.eq(Mux(takes & (visited == number), 0, own) + arriving[counter.name]),
             ]
             recent.append(own)
 

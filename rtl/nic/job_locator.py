@@ -128,11 +128,11 @@ class JobLocator(wiring.Component):
         """
         come, shape = self.placement.answer, data.StructLayout({"ok": 1, "unit": UNIT_BITS})
         m.submodules.answers = answers = stream_queue(shape=shape, depth=_DEPTH)
-        answer, kept, went = Signal(shape), answers.o.payload, Signal()
-        m.d.sync += went.eq(used)
+        answer, kept, released = Signal(shape), answers.o.payload, Signal()
+        m.d.sync += released.eq(used)
         m.d.comb += [
             answers.i.payload.ok.eq(come.payload.ok), answers.i.payload.unit.eq(come.payload.unit),
-            answers.i.valid.eq(come.valid), come.ready.eq(answers.i.ready), answers.o.ready.eq(went),
+            answers.i.valid.eq(come.valid), come.ready.eq(answers.i.ready), answers.o.ready.eq(released),
             answer.eq(Mux(answers.o.valid, kept, answers.i.payload)),
         ]
         return answers.o.valid | come.valid, answer

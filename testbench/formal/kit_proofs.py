@@ -212,7 +212,7 @@ KIT_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="past-those-who-wait", module=_ALTERNATING,
-                old="past.eq(came & take & ~valid[0])", new="past.eq(came & take)",
+                old="past.eq(accepted & take & ~valid[0])", new="past.eq(accepted & take)",
             ),
             Mutation(
                 name="first-come-first-served", module=_ALTERNATING,

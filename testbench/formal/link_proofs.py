@@ -20,7 +20,7 @@ _DATA = (
     ),
     Mutation(
         name="forgets-what-came-last", module=_BUFFER,
-        old="shown = Mux(came, fresh.as_value(), store.read_data)", new="shown = store.read_data",
+        old="shown = Mux(passes_by, fresh.as_value(), store.read_data)", new="shown = store.read_data",
     ),
     Mutation(
         name="duplicate-delivered", module=_RECEIVER,

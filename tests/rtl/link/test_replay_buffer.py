@@ -231,7 +231,7 @@ def test_replay(buffer_flits: int, replay_flits: int, marked: bool, seed: int) -
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    pytest.param("Mux(came, fresh.as_value(), store.read_data)", "store.read_data", id="flit-that-has-just-come"),
+    pytest.param("Mux(passes_by, fresh.as_value(), store.read_data)", "store.read_data", id="flit-that-has-just-come"),
     pytest.param("(ring.oldest + spare)", "(ring.put + spare)", id="credits-beyond-the-ring"),
     pytest.param("taken & (notice.replay | behind)", "taken & notice.replay", id="acknowledged-flits-sent-again"),
     pytest.param("moved.eq(Mux(leaves, acknowledged, 0))", "moved.eq(0)", id="credits-after-a-dead-link"),
