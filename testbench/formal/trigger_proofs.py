@@ -148,7 +148,7 @@ _PROGRESS = (
     ),
     Mutation(
         name="credit-missed", module=_CONTEXTS,
-        old="(called[c] | claims | expired)", new="(claims | gone)",
+        old="(called[c] | claims | expired)", new="(claims | expired)",
     ),
     Mutation(
         name="not-given-up-while-it-waits", module=_CONTEXTS,

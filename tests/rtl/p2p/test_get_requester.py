@@ -188,9 +188,9 @@ def test_turns() -> None:
 
 @pytest.mark.parametrize(("old", "new", "test"), [
     pytest.param("before.eq(before & ~freed)", "before.eq(0)", lambda: test_many(1), id="two-of-a-node"),
-    pytest.param("(waiting != GET_WINDOW)", "1", lambda: test_slow_nodes(1, GET_WINDOW),
+    pytest.param("(waiting != window)", "1", lambda: test_slow_nodes(1, GET_WINDOW),
                  id="more-than-the-window"),
-    pytest.param("self.awaited.count < REQUESTS_UNDER_WAY", "self.awaited.count <= REQUESTS_UNDER_WAY + 8",
+    pytest.param("self.awaited.count < self.limits.under_way", "self.awaited.count <= REQUESTS_UNDER_WAY + 8",
                  lambda: test_slow_nodes(500, REQUESTS_UNDER_WAY), id="more-than-all"),
     pytest.param("look.addr.eq(hand.turn.index)", "look.addr.eq(hand.place)", lambda: test_many(1), id="another-place"),
     pytest.param("progress.final.eq(final | stopping)", "progress.final.eq(final)", lambda: test_many(1), id="no-end"),

@@ -1,5 +1,7 @@
 """The proofs hold and catch their mutations; a contract that says nothing, or a stale mutation, is noticed."""
 
+import ast
+import builtins
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +35,28 @@ def test_no_mutation_is_stale() -> None:
     """Every text that a mutation replaces stands in the RTL, so that proofs which are not run here stay able to run."""
     for mutation in (*(mutation for proof in PROOFS for mutation in proof.mutations), *MUTATIONS):
         mutation.apply(Path(*mutation.module.split(".")).with_suffix(".py").read_text())
+
+
+def unknown_names(source: str) -> set[str]:
+    """Names that a module reads and nothing in it, nor Python, defines."""
+    defined, read = set(dir(builtins)), set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=context):
+                (read if isinstance(context, ast.Load) else defined).add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                defined.add(name)
+            case ast.alias(name=name, asname=other):
+                defined.add(other or name.partition(".")[0])
+    return read - defined
+
+
+def test_every_mutation_can_be_built() -> None:
+    """A mutation whose new text names what the RTL does not have any more would fail to build, not be caught."""
+    assert unknown_names("def f(a):\n    return a + gone") == {"gone"}
+    for mutation in (*(mutation for proof in PROOFS for mutation in proof.mutations), *MUTATIONS):
+        source = Path(*mutation.module.split(".")).with_suffix(".py").read_text()
+        assert not unknown_names(mutation.apply(source)), mutation.name
 
 
 def test_an_undetected_mutation_fails() -> None:
