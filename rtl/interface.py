@@ -177,7 +177,7 @@ class JobReportKind(enum.Enum, shape=3):
 
 
 class JobShapes:
-    """What the job table says and hears about jobs. A proof makes its numbers small.
+    """Layouts of what the job table hears and answers. A proof makes its numbers small.
 
     Parameters
     ----------

@@ -128,7 +128,8 @@ class NodeDriver:
         return self.carry_out(nic.read_buffer(cou))
 
     def read_states(self, cou: int) -> dict[str, int]:
-        """Cycles since reset by what an offload unit did or waited for (:class:`~firmware_models.abi.UnitState`)."""
+        """Cycles since reset by what an offload unit did or waited for
+        (:class:`~firmware_models.abi.encoding.UnitState`)."""
         return self.carry_out(nic.read_states(cou))
 
     def read_register(self, address: int) -> int:

@@ -70,7 +70,8 @@ def read_counter(name: str) -> Steps[int]:
 
 
 def read_states(cou: int) -> Steps[dict[str, int]]:
-    """Cycles since reset by what an offload unit did or waited for (:class:`~firmware_models.abi.UnitState`)."""
+    """Cycles since reset by what an offload unit did or waited for
+    (:class:`~firmware_models.abi.encoding.UnitState`)."""
     yield from write("buffer_select", cou)
     counts = {}
     for counter in STATE_COUNTERS:

@@ -192,12 +192,12 @@ class CuckooTable(wiring.Component):
         written, error = Signal(code.entry), Signal(code.entry)
         hurt = Signal()
         m.d.comb += [
-            hurt.eq((self.flip != 0) & write_at.any() & (act.kind != Kind.REMOVE)),
-            error.as_value().eq(Mux(hurt, Mux(self.flip[1], 3, 1) << self.flip_bit, 0)),
+            hurt.eq((self.test.flip != 0) & write_at.any() & (act.kind != Kind.REMOVE)),
+            error.as_value().eq(Mux(hurt, Mux(self.test.flip[1], 3, 1) << self.test.flip_bit, 0)),
         ]
         with m.If(swept & (act.kind != Kind.REMOVE)):
             m.d.comb += written.eq(act.entry.as_value() ^ error.as_value())
-        m.d.sync += self.flipped.eq(hurt)
+        m.d.sync += self.test.flipped.eq(hurt)
         for p, write in enumerate(writes):
             m.d.comb += [
                 write.en.eq(write_at[p] | ~swept), write.data.eq(written),
@@ -210,7 +210,7 @@ class CuckooTable(wiring.Component):
         m.d.comb += [
             look.ready.eq(swept), look.entries.eq(stash.entries),
             self.corrected.eq(look.corrected | stash.corrected),
-            self.uncorrectable.eq(look.uncorrectable | stash.uncorrectable), self.stash_level.eq(stash.level),
+            self.uncorrectable.eq(look.uncorrectable | stash.uncorrectable), self.figures.stash_level.eq(stash.level),
         ]
         for going, operation in zip(look.going, (read, act), strict=True):
             m.d.comb += [
@@ -335,5 +335,5 @@ class CuckooTable(wiring.Component):
         m.d.sync += [
             self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(act.slot),
             self.removed.eq(gone), self.removed_slot.eq(act.slot),
-            self.settled.eq(settled), self.steps.eq(Mux(act.kind == Kind.INSERT, 1, stash.moved.steps)),
+            self.figures.settled.eq(settled), self.figures.steps.eq(Mux(act.kind == Kind.INSERT, 1, stash.moved.steps)),
         ]

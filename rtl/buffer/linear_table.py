@@ -149,9 +149,10 @@ class LinearTable(wiring.Component):
         """Inserts and removes, one at a time."""
         swept, moving, hold = interplay.swept, interplay.moving, interplay.hold
         tag = Signal(tag_layout(self.slot_bits))
-        removing = Signal()
-        home, index, hole = (Signal(self.index_bits, name=name) for name in ("home", "index", "hole"))
-        following = Signal(self.index_bits)
+        removing, busy_removing = Signal(), Signal()
+        home, index, hole, following = (
+            Signal(self.index_bits, name=name) for name in ("home", "index", "hole", "following")
+        )
         steps = Signal(STEP_BITS, init=1)
         m.d.comb += following.eq(index + 1)
 
@@ -163,7 +164,6 @@ class LinearTable(wiring.Component):
         m.d.sync += index.eq(following)
         # A look-up that is taken after a removal may still read the entry in the cycle in which it goes: `going` covers
         # that cycle too.
-        busy_removing = Signal()
         m.d.sync += interplay.going.eq(busy_removing)
         m.d.comb += interplay.going_tag.eq(tag)
 
@@ -172,11 +172,11 @@ class LinearTable(wiring.Component):
         stored, error = Signal(code.entry), Signal(code.entry)
         hurt = Signal()
         m.d.comb += [
-            hurt.eq((self.flip != 0) & write.en & ~code.empty(m, stored.code)),
-            error.as_value().eq(Mux(hurt, Mux(self.flip[1], 3, 1) << self.flip_bit, 0)),
+            hurt.eq((self.test.flip != 0) & write.en & ~code.empty(m, stored.code)),
+            error.as_value().eq(Mux(hurt, Mux(self.test.flip[1], 3, 1) << self.test.flip_bit, 0)),
             write.data.eq(stored.as_value() ^ error.as_value()),
         ]
-
+        m.d.sync += self.test.flipped.eq(hurt)
         found = read.data
         wanted = Signal(code.entry)
         number = Signal(self.slot_bits + self.index_bits)
@@ -188,9 +188,10 @@ class LinearTable(wiring.Component):
         empty = Signal()
         m.d.comb += empty.eq(code.empty(m, found.code))
         ended, twice, gone = (Signal(name=name) for name in ("ended", "twice", "gone"))
+        figures = self.figures
         m.d.sync += [
-            self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(tag.slot), self.settled.eq(ended & ~twice),
-            self.steps.eq(steps), self.removed.eq(gone), self.removed_slot.eq(tag.slot), self.flipped.eq(hurt),
+            self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(tag.slot), self.removed.eq(gone),
+            self.removed_slot.eq(tag.slot), figures.settled.eq(ended & ~twice), figures.steps.eq(steps),
         ]
         with m.FSM(name="update"):
             with m.State("SWEEP"):

@@ -281,8 +281,8 @@ class PacketBuffer(wiring.Component):
         answered = self.packets.lookup.answer.valid & self.packets.lookup.answer.ready
         m.d.comb += [
             count.level.eq(pool.level), count.peak.eq(pool.peak), count.unlent.eq(self.unlent),
-            count.stash.eq(table.stash_level),
-            count.settled.eq(table.settled), count.steps.eq(table.steps),
+            count.stash.eq(table.figures.stash_level),
+            count.settled.eq(table.figures.settled), count.steps.eq(table.figures.steps),
             count.suspended.eq(answered & ~self.packets.lookup.answer.payload.hit),
             count.corrected.eq(table.corrected + (beats & payloads.corrected) + (asked & headers.corrected)),
             count.uncorrectable.eq(
@@ -335,7 +335,7 @@ class PacketBuffer(wiring.Component):
             m.d.sync += order.eq(self.fault)
         with m.Elif(spoiled):
             m.d.sync += order.errors.eq(0)
-        parts = {FaultMemory.TAG: table, FaultMemory.HEADER: headers, FaultMemory.PAYLOAD: payloads}
+        parts = {FaultMemory.TAG: table.test, FaultMemory.HEADER: headers, FaultMemory.PAYLOAD: payloads}
         for memory, part in parts.items():
             m.d.comb += [
                 part.flip.eq(Mux(order.memory == memory, order.errors, 0) if self.config.cou.ecc else 0),
@@ -343,7 +343,7 @@ class PacketBuffer(wiring.Component):
             ]
         with m.Switch(order.memory):
             with m.Case(FaultMemory.TAG):
-                m.d.comb += spoiled.eq(table.flipped)
+                m.d.comb += spoiled.eq(table.test.flipped)
             with m.Case(FaultMemory.HEADER):
                 m.d.comb += spoiled.eq(accept)
             with m.Case(FaultMemory.PAYLOAD):

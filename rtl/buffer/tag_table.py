@@ -1,6 +1,6 @@
 """The interface that all tag tables of the packet buffer have."""
 
-from amaranth.lib import data, stream
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.abi import HashKey
@@ -24,6 +24,36 @@ def answer_layout(slot_bits: int) -> data.StructLayout:
     return data.StructLayout({"hit": 1, "slot": slot_bits, "error": 1})
 
 
+class TableFiguresSignature(wiring.Signature):
+    """How the tags of a table fare, seen from the table.
+
+    Members
+    -------
+    settled : ``Out(1)``, steps : ``Out(12)``
+        Pulse: a tag has come to rest until others displace it; how often the table was read for it.
+    stash_level : ``Out(8)``
+        Tags in the stash.
+    """
+
+    def __init__(self):
+        super().__init__({"settled": Out(1), "steps": Out(STEP_BITS), "stash_level": Out(LEVEL_BITS)})
+
+
+class TableTestSignature(wiring.Signature):
+    """Errors to be planted in the memories of a table, seen from whoever plants them.
+
+    Members
+    -------
+    flip, flip_bit : ``Out(2)``, ``Out(8)``
+        How many bits, from `flip_bit` on, are to be inverted in what the next write puts into the memories.
+    flipped : ``In(1)``
+        Pulse: that has been done.
+    """
+
+    def __init__(self):
+        super().__init__({"flip": Out(2), "flip_bit": Out(8), "flipped": In(1)})
+
+
 def tag_table_members(slot_bits: int) -> dict:
     """Ports of a tag table.
 
@@ -35,8 +65,6 @@ def tag_table_members(slot_bits: int) -> dict:
         With `done`: the key was there already, the table is as it was.
     done_slot : ``Out(slot_bits)``
         With `done`: slot of the tag.
-    settled : ``Out(1)``, steps : ``Out(12)``
-        Pulse: a tag has come to rest until others displace it; how often the table was read for it.
     remove : ``In(stream.Signature({key, slot}))``
         Tags to be taken out, as a look-up gave them. Look-ups taken after it do not find it. A tag whose key is not
         there, or there with another slot, is ignored.
@@ -46,13 +74,10 @@ def tag_table_members(slot_bits: int) -> dict:
         Keys to be found.
     o_lookup : ``Out(stream.Signature({hit, slot, error}))``
         An answer for each, in order.
-    stash_level : ``Out(8)``
-        Tags in the stash.
-    flip, flip_bit : ``In(2)``, ``In(8)``
-        Test input: how many bits, from `flip_bit` on, are to be inverted in what the next write puts into the
-        memories.
-    flipped : ``Out(1)``
-        Pulse: that has been done.
+    figures : ``Out(TableFiguresSignature)``
+        How tags fare.
+    test : ``In(TableTestSignature)``
+        Test input.
     corrected, uncorrectable : ``Out(1)``
         Pulses: a single error was met and put right, or a double one met.
     """
@@ -60,12 +85,10 @@ def tag_table_members(slot_bits: int) -> dict:
     return {
         "insert": In(stream.Signature(tag)),
         "done": Out(1), "duplicate": Out(1), "done_slot": Out(slot_bits),
-        "settled": Out(1), "steps": Out(STEP_BITS),
         "remove": In(stream.Signature(tag)),
         "removed": Out(1), "removed_slot": Out(slot_bits),
         "lookup": In(stream.Signature(HashKey)),
         "o_lookup": Out(stream.Signature(answer_layout(slot_bits))),
-        "stash_level": Out(LEVEL_BITS),
-        "flip": In(2), "flip_bit": In(8), "flipped": Out(1),
+        "figures": Out(TableFiguresSignature()), "test": In(TableTestSignature()),
         "corrected": Out(1), "uncorrectable": Out(1),
     }

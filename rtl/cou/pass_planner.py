@@ -1,6 +1,5 @@
 """Meaning of the descriptor fields: from a descriptor, a context and a packet to a pass."""
 
-from types import SimpleNamespace
 
 from amaranth import Module, Mux
 from amaranth.lib import data, wiring
@@ -15,7 +14,7 @@ from rtl.cou.step import Step
 from rtl.cou.terms import differ, terms_of
 from rtl.credit.layouts import notice_fields
 from rtl.interface import ADDRESS_BITS, STATUS_BITS
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 from rtl.kit.successor import is_next
 
 CUTS = ("compare",)
@@ -127,7 +126,7 @@ class PassPlanner(wiring.Component):
         m.d.comb += [*self._step(v), *self._requests(v), *self._pass(v), *self._result(v)]
         return m
 
-    def _compare(self, v: SimpleNamespace) -> dict:
+    def _compare(self, v: StepValues) -> dict:
         """Comparisons of the context with its descriptor and its packet."""
         progress, desc, packet = self.progress, self.desc, self.packet
         return {
@@ -140,7 +139,7 @@ class PassPlanner(wiring.Component):
             "from_memory": desc.operand == Operand.MEMORY, "from_payload": desc.operand == Operand.PAYLOAD,
         }
 
-    def _consume(self, v: SimpleNamespace) -> dict:
+    def _consume(self, v: StepValues) -> dict:
         """Two flags: there is a packet to take; it is the last one. A pass that clears the intermediate result
         does nothing else. An operation that a time-out ends does not wait for a packet that is only announced.
         """
@@ -153,7 +152,7 @@ class PassPlanner(wiring.Component):
             "final": ends | ~more | v.one_left, "marked": more & v.bears_mark, "differs": more & v.other_terms,
         }
 
-    def _route(self, v: SimpleNamespace) -> dict:
+    def _route(self, v: StepValues) -> dict:
         """Where the result goes: a packet that ends the collective here stops it from being sent on."""
         desc = self.desc
         brought = v.more & v.brings_address
@@ -163,7 +162,7 @@ class PassPlanner(wiring.Component):
             "foreign": writes & v.more & (brought | ~desc.write_back),
         }
 
-    def _combine(self, v: SimpleNamespace) -> dict:
+    def _combine(self, v: StepValues) -> dict:
         """The operands. a: the descriptor's own in its first pass, the intermediate result in the others.
 
         b: the packet, if it brings data and has the right length.
@@ -186,7 +185,7 @@ class PassPlanner(wiring.Component):
             "select": Mux(use, Mux(replaces, Select.PASS_B, Select.COMBINE), Select.PASS_A),
         }
 
-    def _stay(self, v: SimpleNamespace) -> dict:
+    def _stay(self, v: StepValues) -> dict:
         """High if the intermediate result can stay where it is. Pulses of which a descriptor reads blocks that were
         merely sent take them through the intermediate result.
         """
@@ -195,7 +194,7 @@ class PassPlanner(wiring.Component):
         direct = ~v.more & ~v.writes & ~self.progress.clear & (stays | ~v.some)
         return {"direct": direct, "in_operand": direct & ~cut & in_operand}
 
-    def _result(self, v: SimpleNamespace) -> list:
+    def _result(self, v: StepValues) -> list:
         """Effects of the pass on the context."""
         progress, desc, plan = self.progress, self.desc, self.plan
         clear = progress.clear
@@ -214,7 +213,7 @@ class PassPlanner(wiring.Component):
             plan.after.clear.eq(0), plan.after.middle.eq(~clear & ~plan.final), plan.after.in_operand.eq(v.in_operand),
         ]
 
-    def _step(self, v: SimpleNamespace) -> list:
+    def _step(self, v: StepValues) -> list:
         """The next step: each one only if none before it applies."""
         absent, timed_out = v.more & ~v.there, self.expired & ~v.there
         step, earlier, statements = self.plan.step, 0, []
@@ -226,7 +225,7 @@ class PassPlanner(wiring.Component):
             earlier = earlier | reason
         return statements
 
-    def _requests(self, v: SimpleNamespace) -> list:
+    def _requests(self, v: StepValues) -> list:
         """Requests to the other parts of the unit."""
         progress, desc, operation, plan = self.progress, self.desc, self.operation, self.plan
         load, key = plan.load, plan.key
@@ -244,7 +243,7 @@ class PassPlanner(wiring.Component):
             plan.query.right.eq(Mux(v.brought, Right.REMOTE_WRITE, Right.LOCAL_WRITE)),
         ]
 
-    def _pass(self, v: SimpleNamespace) -> list:
+    def _pass(self, v: StepValues) -> list:
         """The pass itself."""
         progress, desc, packet, operation = self.progress, self.desc, self.packet, self.operation
         run = self.plan.run

@@ -18,8 +18,8 @@ class LinkRx(wiring.Component):
     A sender that keeps to its credits never finds the buffer full; an assertion fails otherwise. ``link.ready``
     is always high.
 
-    Timing: that of :class:`rtl.kit.fifo.Queue` from ``link`` to ``o``. A credit is on the link in the cycle after
-    its flit left; if both channels free a flit at once, one credit waits its turn.
+    Timing: that of :func:`~rtl.kit.queue.stream_queue` from ``link`` to ``o``. A credit is on the link in the cycle
+    after its flit left; if both channels free a flit at once, one credit waits its turn.
 
     Parameters
     ----------

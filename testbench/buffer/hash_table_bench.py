@@ -71,13 +71,13 @@ class Model:
                 self._on_answer(self._answer(int(dut.o_lookup__payload.value)))
             if int(dut.done.value):
                 self._on_done(bool(int(dut.duplicate.value)), int(dut.done_slot.value))
-            if int(dut.settled.value):
-                self.steps.append(int(dut.steps.value))
+            if int(dut.figures__settled.value):
+                self.steps.append(int(dut.figures__steps.value))
             if int(dut.removed.value):
                 assert self.removing, "a slot came back that was not due"
                 assert int(dut.removed_slot.value) == self.removing[0], "a wrong slot came back"
                 self.free_slots.add(self.removing.pop(0))
-            self.most_stashed = max(self.most_stashed, int(dut.stash_level.value))
+            self.most_stashed = max(self.most_stashed, int(dut.figures__stash_level.value))
             if moves("lookup"):
                 self._on_lookup(int(dut.lookup__payload.value))
             if moves("insert"):
@@ -209,7 +209,7 @@ class Bench:
 async def _run(dut, name: str, keys, *, load: float, share: float, idle: float | None) -> None:
     bench = Bench(dut, idle=idle, stall=idle)
     await start(dut, max_cycles=5_000_000)
-    dut.flip.value = 0
+    dut.test__flip.value = 0
     most = min(parameters()["most"], int(load * bench.n_entries))
     await bench.churn(keys, most=most, operations=int(share * parameters()["operations"]))
     await bench.check_all()
@@ -250,7 +250,7 @@ async def rate(dut) -> None:
     """Cycles a packet, insertion, look-up and removal each, with 95% of the entries in use all the time."""
     bench = Bench(dut, idle=0, stall=0)
     await start(dut, max_cycles=100_000)
-    dut.flip.value = 0
+    dut.test__flip.value = 0
     model, n_packets = bench.model, 600
     keys = random_keys(rng("keys"))
     most = min(parameters()["most"], int(0.95 * bench.n_entries))

@@ -100,8 +100,9 @@ class _Boundary(wiring.Component):
             "answer_hit": table.o_lookup.payload.hit, "answer_slot": table.o_lookup.payload.slot,
             "answer_error": table.o_lookup.payload.error,
             **{name: getattr(table, name) for name in (
-                "done", "duplicate", "done_slot", "settled", "steps", "removed", "removed_slot", "stash_level",
+                "done", "duplicate", "done_slot", "removed", "removed_slot",
             )},
+            **{name: getattr(table.figures, name) for name in ("settled", "steps", "stash_level")},
         }
         return inputs, outputs
 

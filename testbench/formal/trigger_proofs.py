@@ -169,7 +169,7 @@ _PROGRESS = (
     Mutation(
         name="pass-that-ended-missed", module=_CONTEXTS,
         old="| self.done.valid & (self.done.context == c)",
-        new="| self.i_done.valid & self.done_ends & (ended.context == c)",
+        new="| self.done.valid & self.done.ends & (self.done.context == c)",
     ),
     Mutation(
         name="does-not-begin", module=_PLAN,

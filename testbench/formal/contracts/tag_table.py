@@ -74,7 +74,7 @@ class TagTableContract(Contract):
         m.d.sync += live.eq(live + (table.done & ~table.duplicate) - table.removed)
         self.live = live
         self.check(~table.removed | (live != 0))
-        self.check(table.stash_level <= live)
+        self.check(table.figures.stash_level <= live)
 
         self.solid = Signal()
         self.expect(m, table)
@@ -176,8 +176,8 @@ class CuckooContract(TagTableContract):
             m.d.sync += places.eq(Cat(asked, places))
         self.check(table.o_lookup.valid == places[3])
         self.check(self.live <= table.n_entries + table.stash)
-        self.reach(table.stash_level != 0, "the stash is used")
-        self.reach(table.settled & (table.steps > 1), "a tag of the stash finds a place")
+        self.reach(table.figures.stash_level != 0, "the stash is used")
+        self.reach(table.figures.settled & (table.figures.steps > 1), "a tag of the stash finds a place")
         self.reach(matched, "a removal")
         self.reach(twice, "a duplicate")
 
@@ -223,6 +223,6 @@ class LinearContract(TagTableContract):
 
         full = self.live + (busy & inserting) >= table.n_entries - 1
         self.assume(~(table.insert.valid & full))
-        self.reach(table.done & (table.steps > 2), "an insertion that probes")
+        self.reach(table.done & (table.figures.steps > 2), "an insertion that probes")
         self.reach(table.removed & mine, "a removal")
         self.reach(table.done & table.duplicate, "a duplicate")
