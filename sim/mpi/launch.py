@@ -42,8 +42,17 @@ class Outcome:
     error: str | None
 
 
+_PASSED_ON = {
+    signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM, signal.SIGHUP: signal.SIGTERM,
+    signal.SIGQUIT: signal.SIGTERM,
+}
+"""As what signals go to the launcher."""
+
+
 class Interruption:
-    """SIGINT and SIGTERM: passed on to the launcher, which ends the ranks; the report is written as ever.
+    """Signals that end a program: passed on to the launcher, which ends the ranks; the report is written as ever.
+
+    A terminal that is closed (SIGHUP) and SIGQUIT are SIGTERM to the launcher, which does not take them.
 
     Before the program is served they end this process, which leaves through the clauses that end the program.
 
@@ -53,21 +62,25 @@ class Interruption:
         The program is served.
     since : float, optional
         When the launcher got the signal.
+    code : int, optional
+        Exit code of a shell for a signal that the launcher does not take.
     """
 
     def __init__(self, process: subprocess.Popen[bytes]):
         self.serves = False
         self.since: float | None = None
+        self.code: int | None = None
         self._number = signal.SIGINT.value
         self._process = process
-        self._before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
+        self._before = {number: signal.signal(number, self._take) for number in _PASSED_ON}
 
     def _take(self, number: int, _frame: object) -> None:
         if not self.serves:
             sys.exit(128 + number)
         if self.since is None:
-            self.since, self._number = time.monotonic(), number
-        self._process.send_signal(number)
+            self.since, self._number = time.monotonic(), _PASSED_ON[signal.Signals(number)]
+            self.code = None if self._number == number else 128 + number
+        self._process.send_signal(_PASSED_ON[signal.Signals(number)])
 
     def insist(self, now: float) -> None:
         """Sends the signal again if the program has not ended some seconds later: then the launcher aborts it."""
@@ -150,6 +163,7 @@ class Launch:
         for link in self._links:
             service.count(link)
         _end(self._process, self._links)
+        code = code if self._interruption.code is None else self._interruption.code
         return Outcome(1 if code is None else code if code >= 0 else 128 - code, error)
 
 

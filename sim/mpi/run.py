@@ -1,5 +1,7 @@
 """A program on a cluster of its own: builds what is needed, runs it, reports."""
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,7 @@ from sim.mpi.policy import Policy
 from sim.mpi.sections import Section
 from sim.mpi.service import Service
 from sim.mpi.standing import StandingCallback
+from sim.mpi.symbols import remarks
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
 
@@ -127,6 +130,12 @@ def run_program(
         raise limited(error) from None
 
 
+def _preloaded(program: Program) -> list[str]:
+    """Libraries that the user has loaded before the program."""
+    given = [os.environ, program.variables, *(section.variables for section in program.sections)]
+    return [path for variables in given for path in re.split("[ :]+", variables.get("LD_PRELOAD", "")) if path]
+
+
 def _run(program: Program, progress: ProgressCallback | None, tell: StandingCallback | None) -> ProgramResult:
     need_messages(program.config, "what a message takes to be measured")
     interposer = build_interposer()
@@ -144,5 +153,8 @@ def _run(program: Program, progress: ProgressCallback | None, tell: StandingCall
         fabric.cluster.log_events(program.trace)
         service = Service(fabric, program.policy)
         outcome = launch.serve(service, tell=tell)
+        service.tally.remarks += remarks(
+            [section.command[0] for section in program.sections], _preloaded(program),
+        )
         events = activities(fabric.cluster.events()) if program.trace else []
         return ProgramResult(code=outcome.code, error=outcome.error, report=service.report(), events=events)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from sim.mpi.symbols import limits
 from sim.mpi.wire import REASONS, Collective, Reason
 
 MOST_DIFFERENCES = 20
@@ -33,6 +34,8 @@ class Tally:
     checked: int = 0
     differing: int = 0
     differences: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """Of calls that nothing here sees."""
 
     def add(
         self, name: str, size: int, ranks: int, algorithm: str, cycles: int, *, by_hosts: Callable[[], int] = lambda: 0,
@@ -76,15 +79,21 @@ class Tally:
 
     @property
     def note(self) -> str | None:
-        """Why there is nothing to report, if there is nothing."""
+        """Why there is nothing to report, if there is nothing; and what the report does not see."""
+        lines = [*self._nothing(), *self.remarks]
+        return "; ".join(lines) if lines else None
+
+    def _nothing(self) -> list[str]:
         if self.calls:
-            return None
+            return []
         if not self.processes:
-            return "no rank has begun MPI by an MPI_ name of MPICH's ABI: it is a program without MPI, one with its " \
-                   "MPI linked statically, or one that calls PMPI_ names alone"
+            return ["no rank has begun MPI by an MPI_ name of MPICH's ABI: it is a program without MPI, one with its "
+                    "MPI linked statically, one that opens MPI by itself (dlopen), or one that calls PMPI_ names alone",
+                    *limits()]
         if not self.initialized:
-            return "ranks have begun MPI by sessions alone, whose collectives are MPI's, and have called none"
-        return "no collective was called by its MPI_ name; those called by PMPI_ names are MPI's, and are not counted"
+            return ["ranks have begun MPI by sessions alone, whose collectives are MPI's, and have called none"]
+        aside = "" if self.remarks else " (what is called by a PMPI_ name is MPI's, and is not counted)"
+        return [f"no collective was called by its MPI_ name{aside}"]
 
     def report(self) -> dict[str, Any]:
         """Everything, as `--json` has it."""

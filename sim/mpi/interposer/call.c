@@ -225,8 +225,8 @@ static struct pending *begun(void) {
 
 int conic_call_nonblocking(const struct arguments *call, MPI_Request *request) {
     const struct communicator *comm = conic_communicator(call->comm);
-    if (!comm || comm->reason) {
-        conic_count(call->collective, comm ? comm->reason : NOT_CONNECTED);
+    if (!comm || comm->reason || !request) {
+        conic_count(call->collective, !comm ? NOT_CONNECTED : comm->reason ? comm->reason : INVALID);
         return conic_passed_nonblocking(call, request);
     }
     struct pending *pending = begun();

@@ -88,8 +88,8 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
     conic_enter("MPI_Testall");
     conic_progress(PATIENCE_US);
     const bool any = begin(&exchange, count, requests);
-    *flag = 0;
-    const int outcome = conic_under_way() ? test_all(count, requests, flag, statuses)
+    if (flag) *flag = 0;
+    const int outcome = flag && conic_under_way() ? test_all(count, requests, flag, statuses)
                                           : PMPI_Testall(count, requests, flag, statuses);
     conic_leave();
     return any ? end(&exchange, requests, outcome) : outcome;

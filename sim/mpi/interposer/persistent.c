@@ -26,8 +26,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static struct persistent **bucket(MPI_Request handle) { return &table[((uint64_t)handle * 2654435761u >> 8) % BUCKETS]; }
 
-static struct persistent *find(MPI_Request handle) {
-    if (!__atomic_load_n(&alive, __ATOMIC_ACQUIRE)) return NULL;
+// Of the request there; none if there is no request, which MPI refuses.
+static struct persistent *find(const MPI_Request *there) {
+    if (!there || !__atomic_load_n(&alive, __ATOMIC_ACQUIRE)) return NULL;
+    const MPI_Request handle = *there;
     pthread_mutex_lock(&mutex);
     struct persistent *found = *bucket(handle);
     while (found && found->handle != handle) found = found->next;
@@ -56,6 +58,10 @@ static void erase(struct persistent *gone) {
 // Makes a request of the program's; false, with the reason, if MPI shall make it. That is decided here for all starts:
 // MPI wants its own to be made in one order at all ranks, and ranks start in any.
 bool conic_make_persistent(const struct arguments *call, MPI_Request *request, enum reason *reason) {
+    if (!request) {  // MPI says what is wrong with that
+        *reason = INVALID;
+        return false;
+    }
     struct communicator *comm = conic_communicator(call->comm);
     struct arguments significant;
     struct request told = {0};
@@ -94,7 +100,7 @@ int conic_left_persistent(int outcome, enum collective collective, enum reason r
 }
 
 int MPI_Start(MPI_Request *request) {
-    struct persistent *found = find(*request);
+    struct persistent *found = find(request);
     if (!found) return PMPI_Start(request);
     if (found->ours) {
         found->active = true;
@@ -106,14 +112,14 @@ int MPI_Start(MPI_Request *request) {
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
-    if (!__atomic_load_n(&alive, __ATOMIC_ACQUIRE)) return PMPI_Startall(count, requests);
+    if (!requests || !__atomic_load_n(&alive, __ATOMIC_ACQUIRE)) return PMPI_Startall(count, requests);
     int outcome = MPI_SUCCESS;
     for (int n = 0; n < count && outcome == MPI_SUCCESS; ++n) outcome = MPI_Start(&requests[n]);
     return outcome;
 }
 
 int MPI_Request_free(MPI_Request *request) {
-    struct persistent *found = find(*request);
+    struct persistent *found = find(request);
     if (!found) return PMPI_Request_free(request);
     if (found->active) MPI_Wait(&found->inner, MPI_STATUS_IGNORE);
     if (found->ours) {
@@ -129,7 +135,7 @@ bool conic_any_persistent(void) { return __atomic_load_n(&alive, __ATOMIC_ACQUIR
 
 // Puts the request of the operation under way in the place of what the program holds; none if there is no such.
 struct persistent *conic_exchange(MPI_Request *request) {
-    struct persistent *found = find(*request);
+    struct persistent *found = find(request);
     if (!found || !found->ours || !found->active) return NULL;
     *request = found->inner;
     return found;

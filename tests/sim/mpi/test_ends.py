@@ -30,7 +30,7 @@ def test_exit_codes(run, compiled, how, code):
     assert (result.error is not None) is says_why, result.error
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_an_interrupted_program_is_reported(compiled, number):
     words = ["-n", "2", compiled("ends.c"), "sleep"]
     codes, said = [], ""
@@ -42,5 +42,7 @@ def test_an_interrupted_program_is_reported(compiled, number):
             process.send_signal(number)
             said = process.communicate(timeout=20)[1]
             codes.append(process.returncode)
-    assert codes[0] == codes[1]
+    # Plain mpiexec does not report the others: a shell says of them 128 and their number.
+    taken = number in (signal.SIGINT, signal.SIGTERM)
+    assert codes[1] == (codes[0] if taken else 128 + number)
     assert re.search(r"^2 of 2 calls on the NICs", said, re.MULTILINE)

@@ -70,6 +70,24 @@ def test_the_users_own_library_is_loaded_too(run, compiled, capfd, tmp_path, mon
     assert sorted(line for line in lines if line.startswith("own: ")) == ["own: rank 0", "own: rank 1"]
 
 
+def test_a_wrapper_of_the_user_is_named(run, compiled, tmp_path, monkeypatch):
+    """A profiler's MPI_ functions are behind conic's: that is said, and so are PMPI_ calls beside others."""
+    source, library = tmp_path / "wrapper.c", tmp_path / "libwrapper.so"
+    source.write_text("int PMPI_Barrier(int);\nint MPI_Barrier(int comm) { return PMPI_Barrier(comm); }\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    result = run("world.c", ranks=2, command=[compiled("world.c", "-DBESIDE")])
+    assert (result.code, result.report["offloaded"]) == (0, 2)
+    hidden = "MPI_Barrier of libwrapper.so (LD_PRELOAD) are not called: conic's stand before them"
+    assert result.report["note"] == (
+        "world--DBESIDE calls PMPI_Allreduce: what is called by PMPI_ names is MPI's, and is not counted; " + hidden
+    )
+    plain = run("world.c", ranks=2, command=[compiled("world.c")])
+    assert plain.report["note"] == hidden
+    monkeypatch.delenv("LD_PRELOAD")
+    assert run("world.c", ranks=2, command=[compiled("world.c")]).report["note"] is None
+
+
 @pytest.fixture
 def linked(tmp_path):
     """The program `world.c` linked with a library of that name, which has no more than the names of MPI's calls."""
@@ -136,7 +154,7 @@ def test_what_is_not_seen_is_said(run, compiled):
     """Programs all of whose calls are by other names, and such as have none."""
     by_other_name = run("world.c", ranks=2, command=[compiled("world.c", "-DMPI_Allreduce=PMPI_Allreduce")])
     assert (by_other_name.code, by_other_name.error, by_other_name.report["calls"]) == (0, None, 0)
-    assert "those called by PMPI_ names are MPI's" in by_other_name.report["note"]
+    assert "calls PMPI_Allreduce: what is called by PMPI_ names is MPI's" in by_other_name.report["note"]
     without = run("true", ranks=2, command=["true"])
     assert (without.code, without.error) == (0, None)
     assert "no rank has begun MPI by an MPI_ name" in without.report["note"]

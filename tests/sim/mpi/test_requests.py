@@ -46,6 +46,18 @@ def test_refusals_are_those_of_mpi(run, compiled, capfd):
     assert {row["reason"] for row in result.report["passed"]} == {"arguments that MPI refuses"}
 
 
+def test_requests_that_go_nowhere(run, compiled, capfd):
+    """A pointer to no request is MPI's to refuse, in each call that makes or takes one."""
+    program = compiled("nowhere.c")
+    plain = subprocess.run([tool("mpiexec"), "-n", "2", program], capture_output=True, text=True, check=True).stdout
+    capfd.readouterr()
+    result = run("nowhere.c", ranks=2, command=[program])
+    assert (result.code, result.error, result.report["offloaded"]) == (0, None, 2)
+    lines = capfd.readouterr().out.splitlines()
+    assert lines == plain.splitlines()
+    assert len(lines) == 17
+
+
 @pytest.mark.parametrize("threads", [150])
 def test_threads_come_and_go(run, compiled, capfd, threads):
     """Also when others wait for what they have begun; what is over gives back its room, whatever is under way."""

@@ -13,6 +13,9 @@ int main(int argc, char **argv) {
 #endif
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+#ifdef BESIDE
+    PMPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+#endif
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     printf("%s: %d of %d, sum %d\n", argc > 1 ? argv[1] : "world", rank, size, sum);
     MPI_Finalize();
