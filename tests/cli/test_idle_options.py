@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pytest
 
 import fpga.slow_paths
@@ -113,3 +114,12 @@ def test_modules(
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert said in (end.value.code if isinstance(end.value.code, str) else capsys.readouterr().err)
+
+
+def test_the_seed_of_data_that_are_there(conic: Conic, tmp_path: Path) -> None:
+    """A run without faults draws nothing but its data."""
+    rows = tmp_path / "x.npy"
+    np.save(rows, np.zeros((2, 1)))
+    outcome = conic("run", "allreduce", "--algorithm", "recursive-doubling", "--input", str(rows), "--seed", "3")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "--seed: does nothing with --input, whose data are there; leave it out" in outcome.err

@@ -50,6 +50,24 @@ def test_files_can_be_written(conic: Conic, tmp_path: Path) -> None:
     assert dumps[0].read_bytes() == dumps[1].read_bytes() != b""
 
 
+def test_a_refusal_leaves_no_file(conic: Conic, tmp_path: Path) -> None:
+    """A state is of one network: that of two planes is refused, and nothing has been written by then."""
+    net, groups = tmp_path / "planes.net", tmp_path / "g.yaml"
+    lines = []
+    for plane in "ab":
+        lines += [f"Switch 2 {plane}s", *(f'[{k + 1}] "{plane}h{k}"[1]' for k in range(2)), ""]
+        lines += [line for k in range(2) for line in (f'Hca 1 "{plane}h{k}"', f'[1] "{plane}s"[{k + 1}]', "")]
+    net.write_text("\n".join(lines))
+    groups.write_text("groups: {a: [ah0, ah1]}")
+    files = [tmp_path / name for name in ("t.net", "g.dump", "s.npz", "m.dump")]
+    flags = ("--write-topology", "--write-groups", "--save-state", "--output")
+    words = [word for flag, path in zip(flags, files, strict=True) for word in (flag, str(path))]
+    outcome = conic("route", str(net), "--groups", str(groups), *words)
+    assert outcome.code == 2
+    assert "--save-state must have a connected network" in outcome.err
+    assert not [path for path in files if path.exists()]
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (["fat-tree:5", "--pattern", "2x2"], "topology must be fat-tree:K with K even"),
     (["fat-tree:4"], "--pattern or --groups is required"),

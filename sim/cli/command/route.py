@@ -89,10 +89,11 @@ def command(
     options = Options(algorithm=algorithm, policy=policy, mft_size=mft_size, partner=partner, old=old)
     network = parse_topology(topology)
     groups = _groups(network, pattern, groups_file, processes_per_terminal, order, is_needed=load_state is None)
-    _write(network, groups, write_topology, write_groups)
     with progress_bars() as progress:
         routed = route_planes(network, options, groups, state=load_state, is_checked=is_checked, keep=save_state,
                               leave=[name for name in (leavers or "").split(",") if name], progress=progress)
+    # Files come last: what is refused leaves none.
+    _write(network, groups, write_topology, write_groups)
     if output is not None:
         write_text(output, _tables(routed))
     for line in routed.violations[:20]:

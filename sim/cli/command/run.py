@@ -54,6 +54,8 @@ def command(
         refuse_idle(("baud",), "without the serial port of a --board")
     if flags.collective == "barrier":
         refuse_idle(("output_file",), "for barrier, which has no results")
+    if flags.input_file is not None and faults is None:
+        refuse_idle(("seed",), "with --input, whose data are there")
     files = _Files(array=output_file, waves=waves_of(waves, waves_from, waves_for), trace=trace, timeline=timeline)
     if faults is not None:
         if board is not None or files.array is not None or files.has_events:
