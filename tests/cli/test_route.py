@@ -55,7 +55,7 @@ def test_a_refusal_leaves_no_file(conic: Conic, tmp_path: Path) -> None:
     net, groups = tmp_path / "planes.net", tmp_path / "g.yaml"
     lines = []
     for plane in "ab":
-        lines += [f"Switch 2 {plane}s", *(f'[{k + 1}] "{plane}h{k}"[1]' for k in range(2)), ""]
+        lines += [f'Switch 2 "{plane}s"', *(f'[{k + 1}] "{plane}h{k}"[1]' for k in range(2)), ""]
         lines += [line for k in range(2) for line in (f'Hca 1 "{plane}h{k}"', f'[1] "{plane}s"[{k + 1}]', "")]
     net.write_text("\n".join(lines))
     groups.write_text("groups: {a: [ah0, ah1]}")
