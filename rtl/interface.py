@@ -177,7 +177,7 @@ class JobReportKind(enum.Enum, shape=3):
 
 
 class JobShapes:
-    """What the job table says and hears about jobs. A proof makes its numbers small.
+    """Payloads of the ports of the job table. A proof makes its numbers small.
 
     Parameters
     ----------
