@@ -177,7 +177,7 @@ class JobReportKind(enum.Enum, shape=3):
 
 
 class JobShapes:
-    """Layouts of what the job table hears and answers. A proof makes its numbers small.
+    """Payloads of the ports of the job table. A proof makes its numbers small.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def descendants(root: int) -> list[int]:
 def kill_descendants() -> int:
     """Kills all that this process started and what that started; says how many they were."""
     killed: set[int] = set()
-    # What dies hands its children on, and what lives may start more: until there is nobody.
+    # A dead process passes its children on, and a live one may start more, so the search repeats until none is left.
     for _ in range(20):
         alive = [pid for pid in descendants(os.getpid()) if not _is_dead(pid)]
         if not alive:

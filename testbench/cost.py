@@ -51,7 +51,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     reports = [report for several in terminalreporter.stats.values() for report in several]
     costs = costs_of(reports)
     passed = {report.nodeid for report in reports if getattr(report, "when", "") == "call" and report.passed}
-    # What failed, hung or was left out tells nothing of what a pass costs.
+    # Only passed tests are remembered: a failed, hung or skipped test does not show the cost of a pass.
     remember({test: cost for test, cost in costs.items() if test in passed - all_spared()})
     if len(costs) < 2:
         return

@@ -93,7 +93,7 @@ def build_model(
     ])
     common = compiler_flags(fst)
     model = sorted(folder.glob(f"{prefix}*.cpp"))
-    # What runs once, at the start, is half of the text: it is left unoptimised.
+    # Half of the source runs only once, at the start: it is left unoptimised, which saves compile time.
     slow = [path for path in model if "__Slow" in path.name] if tuple(model_flags) != _UNOPTIMISED else []
     include = _unit(folder / "model.cpp", [*(path for path in model if path not in slow), main])
     objects = []

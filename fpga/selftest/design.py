@@ -76,7 +76,8 @@ class SelfTest(wiring.Component):
         connect(m, bridge.access, router.i)
         connect(m, router.o[0], board.i)
 
-        # What the host can reset: everything but its own way in, and the contents of memories, which no reset clears.
+        # `hold` resets everything below except the host's own access path. The contents of memories survive, because no
+        # reset clears them.
         switch_held = self._add(m, "switch", switch := Switch(self.config), hold=board.hold)
         m.submodules.switch_registers = switch_registers = AxiLiteManager(address_bits=SWITCH_ADDRESS_BITS)
         connect(m, router.o[1], switch_registers.i)

@@ -153,7 +153,8 @@ class ActStage(wiring.Component):
             self.fired.eq(self.step.fire & plan.final),
             self.o_write_started.valid.eq(self.step.fire & self.o_run.payload.output.write_back),
         ]
-        # Whether the context goes to sleep is gathered beside the states, of which each says only how.
+        # `step.sleep` is computed here, beside the states: each of them names only the phase in which the context
+        # sleeps.
         asks = self.o_lookup.ready & step.ask & ~loads
         m.d.comb += [
             self.step.sleep.eq(

@@ -148,8 +148,8 @@ class ContextFile(wiring.Component):
         self._call(m, file)
         self._age(m, file)
 
-        # That a pass goes is known late in a cycle. What its context forgets with it is not read before the pass has
-        # ended, so it does so in the next one, in which the plan still stands.
+        # `step.fire` arrives late in the cycle. The fields that a pass resets are therefore updated one cycle later,
+        # while the plan is still valid; nothing reads them before the pass has ended.
         m.d.sync += file.pass_gone.eq(step.fire)
 
         # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
@@ -283,8 +283,8 @@ class ContextFile(wiring.Component):
     def _age(self, m: Module, file: _Registers) -> None:
         """Keeps the order of age, and notes for each context that an older one has gone a cycle before.
 
-        A context counts until it is free or its last pass has gone. That a pass goes is known late in a cycle, so it
-        counts in the next one.
+        A context counts until it is free or its last pass has gone. `step.fire` arrives late in the cycle, so it takes
+        effect in the next one.
         """
         begins, step = self.i_start.payload, self.step
         n, finish, finished = self.config.cou.n_contexts, step.finish, file.finished

@@ -155,8 +155,8 @@ class Lane(wiring.Component):
             request.odd.eq(here.odd), request.tag.eq(tag), tag.last.eq(here.last), tag.place.eq(here.place),
             tag.store.eq(~here.empty), tag.send.eq(here.aside.send & ~here.empty),
             *(tag[name].eq(here.aside[name]) for name in ("write_back", "tail", "context")),
-            # Damage is reported when the pass ends: so beats go on only while there is room for a report. What was
-            # there in the cycle before is there if none was made in it.
+            # Damage is reported at the end of a pass, so beats advance only while the report register has room. `calm`
+            # holds the room of the cycle before, which is still there if no report was made in that cycle.
             faulty.eq(damaged | (packets.damaged & here.aside.use_packet)),
             meets.eq(reader.o.valid & (~here.aside.use_packet | packets.beats.valid)),
             self.o.valid.eq(meets & calm), takes.eq(meets & calm & self.o.ready),

@@ -50,8 +50,9 @@ class OperandLoader(wiring.Component):
     UNDER_WAY = 16
     #: With more contexts than these, loads that wait take turns.
     IN_ORDER = 4
-    #: Beats that are asked for before another load is, beyond those that come while the host memory answers, and the
-    #: least of both. What is asked for comes first, whatever is in more haste by then, so it is no more than that.
+    #: Beats that are requested before another load, in addition to those that arrive while the host memory answers; and
+    #: the least sum of both. Beats already requested arrive first, even if another load is more urgent by then, so the
+    #: sum is kept small.
     AHEAD, LEAST_AHEAD = 32, 64
 
     def __init__(self, config: Config):

@@ -188,7 +188,8 @@ class OperationTable(wiring.Component):
         spare = seen.n_free > n_without
         start = self.o_start
         settle = Signal(2)
-        # The choice is made in a cycle of its own. Who is chosen has not ended yet.
+        # The choice takes a cycle of its own. It stays valid, because an operation with a pulse left to start has not
+        # ended.
         picked, job = Signal(), Signal(self.shapes.job, name="picked_job")
         m.submodules.turn = turn = RoundRobin(n=n_jobs)
         m.d.comb += [

@@ -151,8 +151,9 @@ class PlanStage(wiring.Component):
                     with m.If(self.i.valid & ~standstill.hold):
                         m.next = first
 
-        # What is written. A pulse begins when nothing else can be: no plan stands to be acted on, nothing is measured.
-        # A plan stands for a cycle longer than it is on offer, in which its progress is written.
+        # Write ports of the progress memories. A pulse begins only while no plan is offered, no progress is written and
+        # no slice is measured, so each port has one writer per cycle. Progress is written one cycle after `fire`, while
+        # the plan is still held.
         begins, progresses = self.i_start, Signal()
         m.d.sync += progresses.eq(self.fire)
         begin = begins.valid & begins.ready

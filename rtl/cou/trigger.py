@@ -163,8 +163,8 @@ class Trigger(wiring.Component):
             m.d.comb += self.packets.lookup.hash.eq(asking.o.payload.hash)
         request, answers = self.packets.lookup.request, self.packets.lookup.answer
         whose, asker, answer = asking.o.payload.lookup, asked.o.payload, answers.payload
-        # An error of a tag is reported before the answer counts. What is answered while nothing has been asked is not
-        # the trigger's.
+        # A tag error is reported before the answer counts. An answer that arrives while the trigger has no request
+        # outstanding belongs to another requester.
         damage, damaged, accepted = self.o_damage, answer.error & asked.o.valid & ~asker.search, Signal()
         is_mine, wakes = answers.valid & asked.o.valid, contexts.i_answer
         m.d.comb += [
@@ -198,8 +198,8 @@ class Trigger(wiring.Component):
             with m.If(contexts.free[c]):
                 m.d.comb += free.eq(c)
 
-        # A timeline may get several entries in a cycle: each kind waits for its turn, and the event with it.
-        # There is room or there is not: that does not depend on who else has something to say.
+        # Several trace events can occur in one cycle. An arbiter serialises them; a pulse begins, and a pass ends, only
+        # when its event is accepted. `ready` of both registers depends only on their own level.
         m.submodules.timeline = timeline = StreamArbiter(shape=TraceEvent, n=3)
         m.submodules.beginnings = beginnings = StreamRegister(shape=TraceEvent)
         m.submodules.endings = endings = StreamRegister(shape=TraceEvent)
@@ -238,7 +238,8 @@ class Trigger(wiring.Component):
             ends.payload.index.eq(Mux(contexts.done.ends, done.payload.context, noted.data.place)),
         ]
 
-        # What keeps the watchdog quiet; jobs that make progress in one cycle are reported one by one.
+        # These events restart the watchdog. Each job has a flag of its own, because several jobs may make progress in
+        # one cycle.
         n_jobs = self.config.cou.n_jobs
         for job in range(n_jobs):
             m.d.comb += self.operations.progress[job].eq(

@@ -302,7 +302,8 @@ class CreditTable(wiring.Component):
             with m.If(own & ~loan):
                 m.d.comb += update.out[0].eq(stored.out[0] + 1)
             if self._shares:
-                # Behind this packet share - 1 - out - 1 + loans are left to younger pulses.
+                # Younger pulses have share - 1 - out guaranteed credits and all shared ones, less the credit that this
+                # packet takes.
                 scarce = stored.out[0] + (self.sizes.most_kept + 2) > stored.loans + share
                 # A refusal is recorded, so there is always something to be written.
                 m.d.comb += [

@@ -27,7 +27,7 @@ CreditNotice = credit_notice()
 """The notice of a CREDIT packet on the wire."""
 
 LENT_BIT = WINDOW_SLOT_BITS
-"""Bit of a CREDIT packet's `tag` that says so: the NIC that it leaves counts by it."""
+"""Bit of a CREDIT packet's `tag`: the consumed packet travelled on a shared credit. Its sender counts by this bit."""
 
 
 def notice_fields(header) -> dict[str, Value | int]:

@@ -167,7 +167,7 @@ class BlockQueue(wiring.Component):
 
 
 Queue = StreamRegister | SkidBuffer | LutQueue | BlockQueue
-"""Any part that :func:`stream_queue` makes."""
+"""Queues that :func:`stream_queue` chooses from."""
 
 
 def stream_queue(*, shape: ShapeLike, depth: int, guarded: bool = True, shallow: bool = False) -> "Queue":

@@ -126,7 +126,7 @@ class LinkLayer(wiring.Component):
         ]
         connect(m, receiver.report, sender.report)
 
-        # News act a cycle later: what they change is on nobody's way then.
+        # Control frames take effect one cycle later: the registers keep the CRC check off the critical path.
         fields, good = Signal.like(check.o.fields), Signal()
         m.d.sync += [fields.eq(check.o.fields), good.eq(check.good)]
         m.d.comb += [

@@ -75,7 +75,7 @@ class ReceiveRouter(wiring.Component):
         )
         unit = self.unit[:(n_cous - 1).bit_length()]
         route = Signal(n_targets)
-        # Packets that go to a unit need not be told from other packets here.
+        # `placed` is set for packets of offload units only, so their routes need no test of the packet type.
         m.d.comb += route.eq(Cat(*(self.placed & (unit == k) for k in range(n_cous)), is_p2p))
         drop, unknown = ~(is_p2p | self.placed), is_absent | is_collective & ~self.known
 

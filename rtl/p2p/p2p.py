@@ -120,8 +120,8 @@ class P2p(wiring.Component):
             unknown += landing.unknown
             self._connect_get(m, requester, landing, server)
 
-        # Packets come in and go out through registers, requests of others through those of the receiver. What the
-        # tracker hears of answers does so too, for it keeps memory waiting.
+        # Packets are registered on their way in and out; requests of others pass through the registers of the receiver.
+        # Answers to the tracker are registered too, because the tracker keeps the memory waiting.
         m.submodules.incoming = incoming = PacketStage(data_width=width)
         connect(m, flipped(self.rx[1]), incoming.i)
         connect(m, incoming.o, answers.i)

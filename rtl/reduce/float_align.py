@@ -68,7 +68,7 @@ def order(pipeline: StepPipeline, fmt: FloatFormat, a: data.View, b: data.View) 
         subtract=v.a.sign ^ v.b.sign,
         exponent=Cat(exponent[0] | ~hidden, exponent[1:]),
         large=Cat(fraction, hidden),
-        # Two bits below the last one: guard and round. What is shifted out further is only known to be there.
+        # Two bits below the last one: guard and round. Bits shifted out further leave only a mark in `lost`.
         small=Cat(Const(0, 2), Mux(v.less, Cat(v.a.fraction, v.hidden_a), Cat(v.b.fraction, v.hidden_b))),
         lost=Const(0, 1),
         shift=Cat(bit | far if place in beyond else bit for place, bit in enumerate(distance)),

@@ -70,7 +70,8 @@ class ChannelQueues(wiring.Component):
         put = links.write_port()
         get = links.read_port(transparent_for=(put,))
 
-        # First and last packet of each queue. What was taken in the cycle before is replaced by what was behind it.
+        # First and last packet of each queue. A first packet taken in the cycle before is replaced by the packet behind
+        # it.
         filled = Signal(n_queues)
         some = Signal(n_queues)
         firsts = [Signal(range(self.n_names), name=f"first_{q}") for q in range(n_queues)]

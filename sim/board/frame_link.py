@@ -93,7 +93,7 @@ class FrameLink:
 
     def _answer(self, count: int) -> tuple[FrameStatus | None, tuple[int, ...]]:
         """Status and words of the answer to the last request; no status if it did not come whole."""
-        # What came before the answer, if anything did, is noise.
+        # Bytes that arrive before the answer are noise, and are skipped.
         for _ in range(4 * MAX_WORDS):
             sync = self.port.read(1)
             if not sync:

@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         if error.errno not in _OUTPUT_ERRORS or error.filename is not None:
             raise
-        # What is left in the buffer would be complained of again at the end.
+        # The null device takes the text left in the buffer, which would raise the same error again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         click.echo(f"conic: standard output: {error.strerror}", err=True)
         sys.exit(2)

@@ -32,7 +32,7 @@ def allreduce(rows: NDArray[np.float64]) -> NDArray[np.float64]:
             ports.append(driver.open_port(vp=1))
             memories.append(ports[-1].register_memory(result_at + length))
 
-        # What every node does, as descriptors; nothing happens before the doorbells are rung.
+        # Work of every node, as descriptors; no node starts before its doorbell is rung.
         schedule = build("allreduce", "recursive-doubling", n_nodes=n_nodes, root=0)
         job = Job(ports, job_id=0, config=config)
         data = [

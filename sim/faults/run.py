@@ -136,7 +136,7 @@ def _simulate(
             {node: None if seen is None else seen.timestamp + clocks[node] - begin for node, seen in job.items()}
             for job in completions
         ]
-        # Who does something else gets what it asked for.
+        # A node with another request gets the result of that request, so it does not count as wrong.
         wrong = [
             [node for node in _wrong(request, session, job) if job.requests[node] is request] for job in jobs
         ]

@@ -202,7 +202,8 @@ class NicFuzzer:
         def rests() -> bool:
             states = {job: self.driver.job_state(job) for job in jobs}
             for job, state in states.items():
-                # What is kept and no packet is a shared credit, which the played node has.
+                # A credit that is kept without a packet is a shared credit, which the played node holds and returns
+                # here.
                 self._play([credit | {"job_id": job, "loan": 1}] * min(state.kept, 4))
             return all(state.at_rest for state in states.values())
 

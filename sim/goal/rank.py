@@ -131,7 +131,7 @@ class Rank:
             for number, end in self.ended.items()
         ]
 
-    # What begins.
+    # Beginning of operations.
 
     def _begin(self, since: float, number: int) -> Body:
         """Begins an operation that could have begun at `since`, before what else the thread did."""
@@ -186,7 +186,7 @@ class Rank:
             return
         self._end(number, process.time)
 
-    # What comes.
+    # Arrivals.
 
     def _take(self, entry: Completion | Received) -> None:
         if isinstance(entry, Received):

@@ -29,7 +29,7 @@ class Clock:
         if not ended or not self.simulated:
             return [call.request.now for call in calls]
         skews, last = self.skews(calls), max(call.request.now for call in calls)
-        # Who was done before the last came has not waited for it.
+        # A rank that was done before the last rank came has not waited for it.
         return [
             call.request.now + (end - skew) / self.frequency if end < max(skews)
             else last + (end - max(skews)) / self.frequency

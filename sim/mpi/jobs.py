@@ -52,7 +52,7 @@ class JobPool:
         for job in self._jobs:
             holders[job.vp] += job.held
         fitting = [job for job in self._jobs if not job.held and job.fits(nodes)]
-        # What has been used before is used again, so that fresh ones are left for nodes that have nothing in common.
+        # Jobs used before are preferred, so that fresh jobs are left for nodes that have nothing in common.
         best = min(fitting, key=lambda job: (holders[job.vp], not any(job.pulses), job.job_id), default=None)
         if best is not None:
             best.held = True

@@ -62,7 +62,8 @@ class Link:
         try:
             message = self.socket.recv(_MOST_BYTES)
         except ConnectionResetError:
-            # A process that leaves an answer unread resets the socket. That is reported once, and before what it said.
+            # A process that leaves an answer unread resets the socket. The reset is reported once, and before its last
+            # messages.
             return self.hear()
         return read_request(message) if message else None
 

@@ -29,7 +29,7 @@ def chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
     """Variables by which MPICH takes these algorithms, by collective, as far as it has them."""
     found = [names for names in map(MPICH_ALGORITHMS.get, algorithms.items()) if names is not None]
     blocking = {f"MPIR_CVAR_{name}_INTRA_ALGORITHM": algorithm for name, algorithm in found}
-    # What does not wait has names of its own.
+    # Nonblocking collectives have variables of their own.
     others = {
         f"MPIR_CVAR_I{name}_INTRA_ALGORITHM": ("tsp_" if (name, algorithm) in _BY_TRANSPORT else "sched_") + algorithm
         for name, algorithm in found

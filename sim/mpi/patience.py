@@ -54,7 +54,7 @@ class Patience:
         where = {rank: self._where(known, communicator, rank, works) for rank in missing}
         idles = _IDLE in where.values()
         where = {rank: f"{there}{self._refused(communicator.members[rank])}" for rank, there in where.items()}
-        # Who is in a call of MPI's may wait for a rank that works.
+        # A rank inside an MPI call may wait for a rank that works.
         if idles or not works:
             what = f"no rank has come for {self.with_idle:g} s (--patience)"
         elif self.with_work and waited > self.with_work:

@@ -160,7 +160,7 @@ class Service:
             missing = communicator.missing(found) if found else []
             if found is None or not missing:
                 continue
-            # Who was waiting for the NICs could not come.
+            # A rank that waits for the NICs cannot come, so its own wait begins with its last answer.
             waited = now - max(found.since, *(self._last_answer[communicator.members[rank]] for rank in missing))
             lines.append(self._patience.judge(self._communicators.values(), communicator, found, waited, now))
         return [line for line in lines if line is not None]

@@ -46,7 +46,7 @@ def link_load(request: CollectiveRequest) -> LinkLoad:
     whole = max(1, int(blocks.max()))
     pulse_bytes = whole if request.host_based else request.pulse_bytes or largest_pulse(schedule, config)
     n_pulses = max(1, -(-int(blocks.max()) // pulse_bytes))
-    # What pulse q takes of block b: shape (n_pulses, n_blocks).
+    # Bytes that pulse q takes from block b: shape (n_pulses, n_blocks).
     shares = np.clip(blocks - np.arange(n_pulses)[:, None] * pulse_bytes, 0, pulse_bytes)
     sent, received = np.zeros((3, request.nodes), dtype=np.int64), np.zeros((3, request.nodes), dtype=np.int64)
     for packet in schedule.packets():

@@ -175,7 +175,7 @@ class Messenger:
             remote=remote - skew, tag=number,
         ))
 
-    # What comes.
+    # Arrivals.
 
     def take(self) -> Waiting:
         """Takes the next entry of the process's rings, once it has come."""

@@ -133,7 +133,7 @@ class Process:
         self.time = self.node.cores[self._core] = self.node.interruptions[self._core].end_of(begin, cycles)
         self.busy += cycles
 
-    # What it asks of its NIC.
+    # Requests to the NIC.
 
     def post(self, descriptors: bytes, count: int) -> None:
         """Writes descriptors into its ring, and rings."""
@@ -152,7 +152,7 @@ class Process:
                 self.node.number, step.address, step.value, self.time + self.host.way_cycles()
             )
 
-    # What comes from its NIC.
+    # Arrivals from the NIC.
 
     def arrive(self, arrival: Arrival) -> None:
         """Something will be visible."""

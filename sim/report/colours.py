@@ -14,7 +14,7 @@ _THINGS: tuple[dict[str, str], ...] = (
      "waits otherwise": PALE},
     {"working": GREEN, "packet": BLUE, "operand": VIOLET, "credit": AMBER, "output": RED, "trigger": RUST,
      "nothing": PALE},
-    # What a packet does at its receiver.
+    # Action of a packet at its receiver.
     {"reduced": BLUE, "replaces": GREEN, "triggers only": GREY},
     # Multicast routing.
     {"groups": PALE, "minihop": GREY, "sssp": AMBER, "mr4lms": BLUE, "best": GREEN, "trees": BLUE},

@@ -57,7 +57,7 @@ class Messages:
         address = target.put_bases[rank] + _SLOT * self._slots[place]
         self._slots[place] += 1
         length = rng.choice((1, 8, 63, 64, 255, 256, 257, 511, 512, 513, _SLOT))
-        # What is sent is whatever an operand of the port holds: it does not change while messages are on their way.
+        # Messages send memory of the port that nobody writes, so their data stay the same while they are in flight.
         source = self._source(port)
         data = port.driver.load(source, length)
         target.ports[rank].driver.store(address, bytes(_SLOT))

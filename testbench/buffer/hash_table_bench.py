@@ -156,7 +156,7 @@ class Bench:
         numbers, model = self.numbers, self.model
         known: list[int] = []
         begun = sum(model.counts.values())
-        # What has been queued and not taken yet.
+        # A port gets its next operation only when none is `pending`, so that choices follow the state of the model.
         while sum(model.counts.values()) - begun < operations:
             await RisingEdge(self.dut.clk)
             if not self.insert.pending:
@@ -264,7 +264,7 @@ async def rate(dut) -> None:
             slot = model.free_slots.pop()
             bench.insert.append({"key": key, "slot": slot})
             inserted.append((key, slot))
-        # What has been there for longest goes, when another one comes.
+        # The oldest key is removed once the table holds `most` keys.
         if len(model.slots) >= most and not bench.remove.pending:
             begun = begun or model.cycle
             key, slot = inserted[removed]

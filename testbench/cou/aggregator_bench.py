@@ -135,7 +135,7 @@ class Bench:
             await clock.cycles(self.dut, self.rng.randrange(200, 500))
 
     def _cycle(self) -> None:
-        # The lender's word counts in the cycle in which a packet is taken.
+        # The answer of the pool counts in the cycle in which a packet is taken.
         assert not (self._taken() and self._barred()), "a second packet at once"
         if self._taken():
             granted, gone, sends = int(self._grant[0]()), self._grant[1](), self._consumes(self._consumed())["want"]
@@ -317,7 +317,7 @@ async def every_pass_leaves_what_it_should(dut: SimHandleBase) -> None:
     """Bytes of intermediate results, packets and host memory, order of credits and frees, reports of damage."""
     bench = Bench(dut)
     await bench.start()
-    # What a context held before is of no interest: the first passes overwrite it.
+    # Earlier content of a context has no effect, because the first passes overwrite it.
     contexts = [cocotb.start_soon(bench.serve(context)) for context in range(CONTEXTS)]
     for context in contexts:
         await context

@@ -135,7 +135,7 @@ class Unit:
         """Nothing of the job is here."""
         return not self.owned(job) and not any(p and p.header["job_id"] == job for p in self.slots)
 
-    # What the closer asks for.
+    # Requests of the closer.
 
     def _look_up(self, key: dict[str, int]) -> None:
         assert int(self.dut.standstill__held.value), "a look-up beside the trigger's"
@@ -194,7 +194,7 @@ class Unit:
                     if waited > PATIENCE // 4 and len(excuses) == 1:
                         noted_kin(why=excuses[0])
 
-    # What happens in a cycle.
+    # Events of one cycle.
 
     def step(self) -> None:
         """After each edge: sees what the closer did in the cycle before, and plays the next one."""

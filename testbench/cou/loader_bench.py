@@ -139,7 +139,7 @@ async def every_load_is_reported_once(dut: SimHandleBase) -> None:
             bench.loads.append(load.fields)
         while bench.loads.pending or not int(dut.idle.value) or len(bench.heard) < len(expected):
             await clock.cycles(dut, 1)
-        # What is beside its pass may be read when it is not filling any more; nothing may be said of it.
+        # An operand loaded beside its pass can be read once `filling` has fallen; no report follows for it.
         await clock.cycles(dut, _IN_MEMORY + 30)
         assert bench.heard == expected
         assert not int(dut.filling.value)

@@ -195,7 +195,7 @@ async def watchdog_ends_a_wait_for_nothing(dut):
         assert event["detail"] >> 32 == sum(1 << seq_id for seq_id in missing), f"{missing} are missing"
         await cycles(dut, 50)
         assert int(dut.status__busy.value) == 0
-    # What comes in the meantime is progress: the shortest wait is that without any, from a start some cycles later on.
+    # Packets that arrive meanwhile are progress. The shortest wait has none of them, and begins some cycles later.
     assert watchdog <= min(waited) <= watchdog + 60
     # The unit still works.
     await unit.submit(single_operation(unit))

@@ -67,7 +67,7 @@ async def _execute(bench: Any, operation: Operation, number: int) -> None:
     assert bench.early or operation.expired or ended[0] == ended[1], f"results to be written {ended}"
     bench.written[job] = [0, 0]
     bench.counts["given_up" if operation.expired else "ended"] += 1
-    # What is left over of it goes with it.
+    # Packets left over from the operation are freed with it, once all of them have arrived.
     while any(p.comes and p.key not in bench.buffer.slots and p.key not in _gone(pulse) for pulse in operation.pulses
               for p in pulse.packets):
         await clock.cycles(bench.dut, 5)

@@ -75,7 +75,7 @@ class Table:
                 assert not answer["want"]
                 return None
             assert (answer["loan"], window_slot) == (loan, loan)
-            # What younger pulses have left behind this packet.
+            # Credits that are left to younger pulses behind this packet.
             left = self.share - 1 - self.out[job, peer, 0] + self.loans[pair] - 1
             scarce = left < LOANS_KEPT
             if answer["want"]:
@@ -152,7 +152,7 @@ class Table:
             self.watched.add(job)
         else:
             self.watched.discard(job)
-        # What is left of its loans goes back.
+        # The unused shared credits of the job return.
         self.returned += [pair for pair in self.loans.elements() if pair[0] == job]
         self.loans = Counter({pair: count for pair, count in self.loans.items() if pair[0] != job})
         await cycles(self.dut, 6 * LOANS_ASKED)

@@ -104,7 +104,7 @@ async def latency(dut: SimHandleBase, name: str, cycles: int) -> None:
         for _ in range(cycles - 1):
             await RisingEdge(dut.clk)
             assert len(sink.received) == before
-        # Who is first at an edge, sink or bench, is open.
+        # The order of sink and bench at an edge is open, so the bench waits for one more cycle.
         await clock.cycles(dut, 2)
         assert len(sink.received) == before + 1
         await clock.cycles(dut, 3)

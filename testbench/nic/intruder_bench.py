@@ -152,7 +152,7 @@ async def intruders_harm_nobody(dut: SimHandleBase) -> None:
     await cycles(dut, 100)
     assert {name: await host.counter(name) for name in intruders} == counts
 
-    # What was kept is what came first.
+    # The stored packets are those that came first.
     host.memory.write(stored_port.window.start, bytes(64))
     for operand in stored:
         await host.submit(stored_port, waiting(stored_port, 77))

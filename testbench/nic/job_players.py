@@ -169,7 +169,7 @@ class Table:
         self.debts.pop(job, None)
 
     def _credit_found(self, job: int, answer: dict[str, int]) -> None:
-        # What has come or gone while the question was on its way may be answered either way.
+        # A change during the question permits either answer.
         debt = self.asked_of.pop(0)
         if debt is not None and self.debts.get(job) == debt:
             assert answer["ok"], f"job {job} was not found"

@@ -93,7 +93,7 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
     def unreadable(_: Any) -> None:
         good = numbers.randrange(3) * MTU
         source, target = BAD_SOURCE - good, bench.target(5 * MTU)
-        # What follows the bad fragment could be read again, and must not be sent.
+        # Fragments behind the bad one are readable, and must not be sent.
         length = good + numbers.choice((1, MTU, MTU + 1, 3 * MTU))
         puts.append((target, bytes(bench.memory.content[source:source + good])))
         untouched.append((target + good, bytes(bench.memory.content[target + good:target + length])))

@@ -102,7 +102,7 @@ class Host(BenchHost):
     def poll(self, port: HostVp) -> list[dict[str, int]]:
         """Reads the completions that are there, without telling the NIC."""
         new: list[dict[str, int]] = []
-        # The NIC has no room for more before it is told.
+        # The NIC has no room for more completions until it gets the acknowledgement.
         while len(new) < port.completions.size and (entry := port.take_completion()) is not None:
             new.append(entry)
         port.seen += new

@@ -66,7 +66,7 @@ class FetchStandIn:
         if self._stage == "whole" and self._taken():
             self.queue.popleft()
             self.dut.i__valid.value = self.dut.judged.value = 0
-            # Whether the next one is of the same turn is seen in the next cycle.
+            # The next entry is compared with this turn in the next cycle.
             self._stage, self._wait = "none", 1
         elif self._stage in ("fields", "judged", "whole"):
             entry = self.queue[0][1]
@@ -154,7 +154,7 @@ class Bench:
 
     def _watch(self, stream: str, call: Callable[[Any], None]) -> Callable[[Any], None]:
         def seen(item: Any) -> None:
-            # What descriptor comes with an abort is all the same.
+            # The descriptor beside an abort is not compared, because its content is arbitrary.
             aborts = stream.startswith("descriptor") and item["abort"] and item["last"]
             self.model.saw(stream, "abort" if aborts else item)
             call(item)

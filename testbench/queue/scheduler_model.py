@@ -86,7 +86,7 @@ class TurnModel:
             self._steps = self._serve(item)
             next(self._steps)
             return
-        # What the next turn begins with is fetched once this one fetches nothing more.
+        # The first fetch of the next turn comes once this turn fetches nothing more.
         if stream == "fetch" and (self._steps is None or self.fetched == self.stop):
             assert self._ahead is None, f"two fetches for the next turn: {self._ahead}, {item}"
             self._ahead = item

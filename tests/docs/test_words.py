@@ -1,7 +1,9 @@
-"""Identifiers and docstrings use the words of ``docs/glossary.md``."""
+"""Identifiers, docstrings and comments use the words of ``docs/glossary.md``."""
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,10 +40,32 @@ def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, text
 
 
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """Comments with their lines; those that stand alone, one below the other in one column, are one text."""
+    lines, below, begin, text = source.splitlines(), None, 0, ""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        (line, column), words = token.start, token.string.lstrip("#: ")
+        alone = not lines[line - 1][:column].strip()
+        if alone and (line, column) == below:
+            text += f"\n{words}"
+        else:
+            if text:
+                yield begin, text
+            begin, text = line, words
+        # A comment behind a statement is one line.
+        below = (line + 1, column) if alone else None
+    if text:
+        yield begin, text
+
+
 def violations(source: str) -> list[str]:
     """Lists the faults of a file, as ``line: word``."""
     tree, found = ast.parse(source), []
-    words = re.compile(rf"\b({'|'.join(map(re.escape, banned()))})\b", re.IGNORECASE)
+    # Words of several words may be broken across lines.
+    patterns = (r"\s+".join(map(re.escape, word.split())) for word in banned())
+    words = re.compile(rf"\b({'|'.join(patterns)})\b", re.IGNORECASE)
     for line, name in identifiers(tree):
         # Snake case and camel case, word by word.
         parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace("_", " ")
@@ -50,6 +74,10 @@ def violations(source: str) -> list[str]:
         found += [f"{line}: {word}" for word in words.findall(text)]
         if re.search(r"(^|[.:;]\s+|\n\s*)Whether\b", text):
             found.append(f"{line}: a sentence begins with Whether")
+    for line, text in comments(source):
+        found += [f"{line}: {word} in a comment" for word in words.findall(text)]
+        questions = re.findall(r"(?:^|[.:;!?]\s+|\n\s*)(What|Whether|Who)\b", text)
+        found += [f"{line}: a sentence of a comment begins with {word}" for word in questions]
     return found
 
 
@@ -79,6 +107,16 @@ def test_words_of_the_map() -> None:
     ("class JobNews: ...", ["1: News in JobNews"]),
     ('x = 1\n"""What the table is told."""', ["2: told"]),
     ("newsletter = retold = 1", []),
+    ("x = 1  # The news act late.", ["1: news in a comment"]),
+    ("# Rests.\n# Credits are given\n# back late.\nx = 1", ["1: given\nback in a comment"]),
+    ("# What rests.\nx = 1  # Who asks.", [
+        "1: a sentence of a comment begins with What", "2: a sentence of a comment begins with Who",
+    ]),
+    ("def f():\n    #: It rests. Whether\n    #: it may is open.\n    return 1", [
+        "2: a sentence of a comment begins with Whether",
+    ]),
+    ("# It rests.\n# What is there.\nx = '# What is there.'", ["1: a sentence of a comment begins with What"]),
+    ("# Says what rests, and who.\nx = '# news'", []),
 ])
 def test_faults_are_found(source: str, found: list[str]) -> None:
     assert violations(source) == found

@@ -78,7 +78,8 @@ def sculpt(graph: Graph, root: int, leaves: Ints, free: Flags, load: Ints, entri
                 orphans[n_orphans] = here
                 n_orphans += 1
         while n_orphans > 0:
-            # Who could be a parent, of how many, and over how loaded links?
+            # For each possible parent: the number of orphans that it could adopt, and the load of its most loaded link
+            # to one.
             n_possible = 0
             for q in range(n_orphans):
                 here = orphans[q]

@@ -30,7 +30,8 @@ def _sequence(rank: int, power: int, extra: int) -> list[Step]:
         partner = place ^ mask
         partners.append(2 * partner + 1 if partner < extra else partner + extra)
         mask <<= 1
-    # What a round receives is added, and sent on, in the step of the next round. Last receiver: the folded neighbour.
+    # A packet received in one round is added in the step of the next round, which sends the sum on. The folded
+    # neighbour is the last receiver.
     senders = ([rank - 1] if folded else []) + partners
     receivers = partners + ([rank - 1] if folded else [])
     arrivals = [(sender,) for sender in senders] if folded else [(), *((sender,) for sender in senders)]

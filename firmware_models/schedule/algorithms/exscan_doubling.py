@@ -20,7 +20,7 @@ def _sequence(rank: int, n_nodes: int) -> list[Step]:
     steps = [Step(source=Source.OWN, send_to=rank + 1)] if rank + 1 < n_nodes else []
     if rank == 0:
         return steps
-    # What has come makes this rank number `place` of those that scan.
+    # This rank scans with the operand of its predecessor, so it is number `place` of the ranks that scan.
     place, places = rank - 1, n_nodes - 1
     step = Step(source=Source.NOTHING, receive_from=(rank - 1,), combine=Combine.REPLACE)
     distance = 1

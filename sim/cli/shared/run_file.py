@@ -27,7 +27,7 @@ def _load(ctx: click.Context, param: click.Parameter, value: Path | None) -> Non
             allowed = ", ".join(sorted(names))
             raise click.UsageError(f"--run-file: {shown(value)} has no flag {shown(key)}; allowed: {allowed}", ctx)
         if names[key].multiple if isinstance(names[key], click.Option) else names[key].nargs == -1:
-            # What may be repeated is a list, or the one value of a list of one.
+            # A repeatable flag takes a list, or the single value of a list of one.
             entries = entry if isinstance(entry, list) else [entry]
             if not entries or not all(_is_value(one) for one in entries):
                 raise click.UsageError(

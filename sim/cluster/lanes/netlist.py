@@ -151,7 +151,8 @@ def _lowered(component: wiring.Component, library: ModuleLibrary, all_names: boo
         for name, member in component.signature.members.items()
     }
     design = _ir.Fragment.get(component, library).prepare(ports=ports, hierarchy=("top",))
-    # What else build_netlist does is of use to those who write modules out: ports of modules within.
+    # The other steps of `build_netlist` serve writers of modules only, as the ports of inner modules do; they are left
+    # out.
     source = _nir.Netlist()
     _ir._emit_netlist(source, design)
     source.resolve_all_nets()
@@ -210,7 +211,7 @@ class _Lowering:
                 self._memories[number] = len(result.memories)
                 name = ".".join((*result.modules[cell.module_idx], cell.name))
                 result.memories.append(Memory(name, cell.width, cell.depth, cell.init))
-        # What was added above has nets that are not in their final form yet.
+        # Cells added above refer to nets that are not in their final form yet.
         for cell in result.cells[len(source.cells):]:
             cell.args = tuple(map(self._value, cell.args))
 

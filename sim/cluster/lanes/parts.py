@@ -238,7 +238,7 @@ def _pieces(netlist: Netlist, keys: Mapping[int, tuple[int, int]]) -> dict[int, 
             if cells[other].op not in SOURCES and keys[other] == key:
                 above[root(other)] = root(number)
         if cells[number].op == "part_in":
-            # What several instances have of one value has work to do at the same times.
+            # Cells of several instances that read one value have work at the same times, so they join one group.
             above[root(number)] = root(same.setdefault((key, cells[number].args[0]), number))
     sizes: dict[int, int] = {}
     for number in keys:

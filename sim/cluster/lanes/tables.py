@@ -190,7 +190,7 @@ def _registers(module: Module, lanes: int) -> list[str]:
     """Runs of bits that stand beside each other in a name and in a word."""
     rows = []
     for name, all_bits in module.netlist.names.items():
-        # What comes out of an instance has its name there.
+        # Nets driven by an instance have their names there, so they are left out here.
         bits = {bit: net for bit, net in all_bits.items() if net >> 16 in module.layout.present}
         order = sorted(bits)
         first = order[0] if order else 0

@@ -118,6 +118,6 @@ def _slice(of: Operands, number: int, place: int, at: int, count: int) -> str:
     source, low = of.word(number, place // WORD), place % WORD
     there = min(WORD, of.width(number) - WORD * (place // WORD))  # bits of that word that may be other than 0
     shifted = source if low == at else f"({source} >> {low - at})" if low > at else f"({source} << {at - low})"
-    # What stands below would come along unless it is shifted out; so would what stands above.
+    # Bits below and above the slice are shifted out where the shift allows it; otherwise a mask clears them.
     is_clean = (low == 0 or (low > at == 0)) and (low + count == there or at + count == WORD)
     return shifted if is_clean else f"({shifted} & {constant(ones(count) << at)})"

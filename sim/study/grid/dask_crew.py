@@ -118,7 +118,7 @@ def _connected(address: str) -> "Client":
         raise StudyError(
             "--scheduler: needs the package distributed, which is not installed: pip install 'conic[dask]'"
         ) from None
-    # Whatever goes wrong is told in one line, by whoever asked for a row.
+    # The code that asked for a row reports its failure in one line, so the log of the client is silenced.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         # Workers of other versions are refused by name below.

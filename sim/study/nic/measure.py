@@ -89,7 +89,7 @@ def measure_with(
 ) -> Row:
     """One operation: cycles, time, whether every bit is right, and how full the packet buffers of the root were."""
     begin = time.monotonic()
-    # What NICs see of a host is the cluster's: how far its memory is.
+    # The cluster fixes the distance from NIC to host memory, so a host at another distance needs its own cluster.
     started = _start(setting if host.pcie == setting.host.pcie else replace(setting, host=host))
     request = setting.request(jobs=jobs, size=size, way=way, host=host, pulse_bytes=pulse_bytes)
     row = _in_a_copy(lambda: _operation(started, request, host))

@@ -44,7 +44,7 @@ class FloatContract(Contract):
         a, b = self.free(fmt.width, "a"), self.free(fmt.width, "b")
         m.d.comb += [unit.i_a.eq(a), unit.i_b.eq(b)]
 
-        # What the pairs must give, and whether there was one yet, as long as the unit takes.
+        # Registers delay the expected result, and a flag that there is one, by the latency of the unit.
         expected = self._expected(m, a, b)
         ready: Value = Const(1, 1)
         for stage in range(self.cycles):

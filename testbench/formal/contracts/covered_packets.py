@@ -81,7 +81,7 @@ class CoveredPacketsContract(Contract):
         for kind, signal in is_kind.items():
             m.d.comb += signal.eq(unit.reports[0].valid & (report.job_id == job) & (report.kind == kind))
         self.assume(~unit.reports[0].valid | (report.kind.as_value() < len(JobReportKind)))
-        # Shared credits that are said to have returned: whose they are is remembered in a row.
+        # Shared credits that are reported as returned: `row` keeps, in order, which of them belong to the job.
         returns = reported & (report.kind == JobReportKind.RETURNED)
         judged = unit.returned[0] | unit.unknown
         waiting, fewer, row = Signal(2), Signal(2), Signal(3)
@@ -109,8 +109,8 @@ class CoveredPacketsContract(Contract):
         else:
             self.assume(order.kind != JobOrderKind.WRITE_OFF)
 
-        # What is lost is written off when nothing of the job has been on its way for a while, nor is beside the order:
-        # its peers have all their credits then, and none that is shared.
+        # Losses are written off when nothing of the job has been in flight for a while and nothing arrives beside the
+        # order: its peers hold all their guaranteed credits then, and no shared one.
         still, writing, ordering, stood = Signal(range(STILL + 1)), Signal(), Signal(), Signal()
         writes = about_mine & (order.kind == JobOrderKind.WRITE_OFF)
         stands = standing.valid & standing.ready & (standing.payload.job_id == job)
@@ -149,7 +149,7 @@ class CoveredPacketsContract(Contract):
         self.check(~comes_lent | (rights != 0))
         self.check(~back | (rights != 0))
 
-        # What honest peers have in hand.
+        # Credits in the hands of honest peers: guaranteed and shared.
         purse, loans = Signal(3, init=N_CREDITS), Signal(3)
         sends = unit.packet.query.valid & mine & honest
         self.assume(~(sends & ~question.lent) | (purse != 0))

@@ -71,13 +71,13 @@ class CreditTableContract(Contract):
             m.d.sync += count.eq(count + (granted & (answer.loan == place)) - back)
             self.assume(~(given & (giving.window_slot == place)) | (giving.credits <= count))
 
-        # Who asks, and what comes of it: loans that are here, on hand or on the way back.
+        # Requests that await an answer, and `here`: shared credits of the peer that are on hand or on the way back.
         wants, kin_want, strangers_want, here = Signal(2), Signal(2), Signal(2), Signal(2)
         asked_job = Signal(bits)
         m.d.sync += asked_job.eq(asking.job_id)
         self.assume(~unit.i_return.valid | ~giving.loan | giving.want)
         self.assume(~(unit.i_return.valid & giving.want) | ((giving.credits == 1) & ((wants != 0) | ~given)))
-        # What other peers have asked for: those of this job, and all of the other one.
+        # Requests of other peers that await an answer: those of this job, and all of the other job.
         for count, of_job in ((kin_want, 1), (strangers_want, 0)):
             theirs = unit.i_return.valid & ~given & ((giving.job_id == job) == of_job)
             self.assume(~(theirs & giving.want) | (count != 0))
@@ -141,7 +141,7 @@ class CreditTableContract(Contract):
         m.d.comb += out.eq((own != 0) | (lent != 0))
         self.check(~at_rest | ~out)
         self.check(~(reported & rest.payload.owing) | others | out)
-        # What was reported as owed is reported as settled when it is, unless credits have been taken since.
+        # A job reported as owing is reported as settled when it is, unless credits have been taken since.
         with m.If(reported):
             m.d.sync += owing.eq(rest.payload.owing)
         with m.Elif(granted):

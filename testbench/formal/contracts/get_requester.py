@@ -36,7 +36,7 @@ class GetRequesterContract(Contract):
     def build(self, m: Module) -> None:
         from rtl.p2p.get_requester import GetLimits, GetRequester
 
-        # What few bits cannot tell apart more of them would not: the search has to get far.
+        # A few bits distinguish as many cases as more bits would, and let the search get far.
         limits = GetLimits(
             in_hand=self.in_hand, window=self.window, under_way=self.under_way, remote_bits=REMOTE_BITS,
             fragment_bits=INDEX_BITS,

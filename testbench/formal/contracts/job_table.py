@@ -65,7 +65,7 @@ class JobTableContract(Contract):
         self.assume(~(order.valid & mine & ordering))
         seeking = unit.sequence.query.valid & (unit.sequence.query.payload.job_id == job)
         self.assume(~((order.valid & mine | ordering) & (seeking | (sequences_asked != 0))))
-        # What is lost is written off when nothing else of the job is on its way, and nothing comes beside the order.
+        # Losses are written off when nothing else of the job is in flight, and nothing arrives beside the order.
         quiet, writing, stood = Signal(range(QUIET + 1)), Signal(), Signal()
         writes = order.valid & mine & (order.payload.kind == JobOrderKind.WRITE_OFF)
         written_off = stands & standing.payload.written_off
@@ -152,8 +152,8 @@ class JobTableContract(Contract):
         for k in range(N_UNITS):
             self.check(~(credit & sought & place[k]) | (unit.credit.answer.payload.unit == k))
 
-        # What is at rest is let go of: the counts tell, once nothing has happened for a while and the other job
-        # has never been seen.
+        # A job at rest is released. The counts show it, once nothing has happened for a while and the other job has
+        # never been seen.
         other = Signal()
         for port in (unit.order, unit.packet.query, unit.sequence.query, *unit.reports):
             with m.If(port.valid & (port.payload.job_id != job)):

@@ -159,7 +159,7 @@ class ReliableLinkContract(Contract):
             m.d.sync += length.eq(Mux(self._last, 0, length + 1))
         self.check(level <= most)
 
-        # What was sent, and how far it has come: to `whole`, and in the packet that is coming to `at`.
+        # Flits sent, and how far they have arrived: `whole` is the end of the last whole packet, `at` the next flit.
         memory = Array(Signal(data.StructLayout({"data": 1, "last": 1}), name=f"sent_{vc}_{k}") for k in range(depth))
         sent, whole, at = (Signal(range(depth), name=f"{name}_{vc}") for name in ("count", "whole", "at"))
         with m.If(goes):
@@ -180,7 +180,7 @@ class ReliableLinkContract(Contract):
         m.d.sync += drained.eq(drains)
         m.d.comb += back_up.eq(drained & ~drains)
         if self.dies:
-            # What is thrown away never comes, not even what had been sent; then the next packet is what comes next.
+            # Discarded flits never arrive, not even those that had been sent; the next packet to be sent arrives next.
             self.check(~drains | ~whole_ends)
             with m.If(drains):
                 m.d.sync += [whole.eq(sent + goes), wrong.eq(0), at.eq(sent + goes)]

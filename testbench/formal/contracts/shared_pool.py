@@ -39,7 +39,8 @@ class SharedPoolContract(Contract):
         self.check(lent <= self.pool)
         self.check(unit.free == self.pool - lent)
         self.check(~unused | (unit.known == (lent != 0)))
-        # What keeps the job here: the packet less, its loan less, a loan more.
+        # `gone` counts the holds on the job that end: the packet and its shared credit, less a newly granted shared
+        # credit.
         self.check(~taken | (pool.gone + pool.granted == 1 + packet))
 
         # A loan that is free is lent to whoever wants it; a packet on a credit that got none has the next one.

@@ -36,7 +36,7 @@ class SlotPoolContract(Contract):
         self.check(~unit.o.valid | (unit.o.payload < n) & ~held.bit_select(unit.o.payload, 1))
         self.check(unit.level == count)
         self.check(~given | unit.i.ready)
-        # What is not held is offered, after two cycles at the latest.
+        # A free slot is offered after two cycles at the latest.
         missing = Signal(2)
         with m.If(unit.o.valid | (count == n)):
             m.d.sync += missing.eq(0)

@@ -141,7 +141,7 @@ class CuckooContract(TagTableContract):
         return CuckooTable(slot_bits=self.slot_bits, **self.parameters)
 
     def expect(self, m: Module, table: Any) -> None:
-        # What was taken four cycles ago ends now.
+        # An operation accepted four cycles ago ends now.
         shape = [("came", 1), ("put", 1), ("twice", 1), ("matched", 1), ("taken", 1), ("slot", self.slot_bits)]
         width = sum(bits for _, bits in shape)
         line = [Signal(width, name=f"line_{k}") for k in range(4)]

@@ -100,7 +100,7 @@ class TriggerContract(Contract):
         pulses = Array(Signal(PULSE_BITS, name=f"pulse_of_{c}") for c in range(n))
         report = unit.o_fault.payload
         self.gives_up = self.fault & (report.status == Status.TIMEOUT)
-        # What may free a context: the end of a pass, or a report that it is given up.
+        # Events that may free a context: the end of a pass, or the report of its time-out.
         maybe, candidate, before = Signal(n), Signal(n), Signal(range(n + 1))
         given_up = Cat(
             self.gives_up & in_use[c] & (jobs[c] == report.job) & (pulses[c] == report.detail[16:16 + PULSE_BITS])
@@ -246,7 +246,7 @@ class OrderContract(TriggerContract):
             Mux(self.mine_run, run.output.send, unit.passes.send.payload.send)
             == (self.final & self.desc["cp"] & ~self.stops)
         ))
-        # What is freed has come to its end.
+        # A context is freed only at its end.
         self.check(~self.freed_mine | self.ended | self.timed_out)
 
         if self.asked_for == 1:

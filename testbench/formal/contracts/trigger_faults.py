@@ -15,7 +15,7 @@ class FaultContract(TriggerContract):
 
         unit, packets = self.unit, self.packets
         report, run, n_free = unit.o_fault.payload, unit.passes.run.payload, unit.operations.n_free
-        # What is offered stays until it is taken.
+        # A request stays valid until it is accepted.
         for port, name in (
             (unit.o_fault, "fault"), (unit.o_damage, "damage"), (unit.operands.load.request, "load"),
             (unit.packets.lookup.request, "lookup"), (unit.window.query, "query"),

@@ -78,7 +78,7 @@ class ProgressContract(TriggerContract):
         with m.Elif(steps):
             m.d.sync += few.eq(few + 1)
         self.check(few <= FEW_STEPS)
-        # What is offered to the trigger it takes at once, or in a cycle or two.
+        # The trigger accepts each item at once, or a few cycles later.
         for port, name in ((unit.i_start, "start"), (unit.passes.done, "done")):
             ignored = Signal(3, name=f"{name}_ignored")
             with m.If(port.valid & ~port.ready & ~stalls):

@@ -87,7 +87,7 @@ class AlternatingContract(Contract):
         else:
             self._alternates(m, unit, inside, chosen=o.valid & ~shown, passed=passed)
 
-        # What was held back was not chosen.
+        # An item that is held back is not chosen.
         self.check(~(held & o.valid) | shown)
 
         # A stalled item stays as it is.
@@ -114,8 +114,8 @@ class AlternatingContract(Contract):
         self.check(~(chosen & had & (o.payload[0] == key_before)) | (others_before == 0))
 
     def _prefers(self, m: Module, unit: Any, inside: Array, *, chosen: Any, came: Any) -> None:
-        # What is offered anew was chosen in the cycle before: if it is not of the kind that was wanted, none of that
-        # kind waited then, for none is passed over so often here. The one that was on offer did not wait.
+        # An item that is newly offered was chosen in the cycle before. If it is not of the wanted kind, none of that
+        # kind waited then, because no item here is passed over that often. The item on offer did not wait.
         o = unit.o
         wanted, waited = Signal(), Signal(range(2 * self.depth + 4))
         offered = Cat(o.valid & (o.payload[1] == kind) for kind in range(2))

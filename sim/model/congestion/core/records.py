@@ -38,7 +38,7 @@ PORT = np.dtype([
     # Packets that wait, first and last: control (PFC, acknowledgements of high priority) and data; and on the wire.
     ("control", "i8"), ("control_last", "i8"), ("data", "i8"), ("data_last", "i8"), ("wire", "i8"), ("wire_last", "i8"),
     ("queue_bytes", "i8"), ("data_bytes", "i8"), ("peak_bytes", "i8"),
-    # The receiver: what came in here and is still in the switch, and whether the peer was told to pause.
+    # The receiver: bytes that came in here and are still in the switch, and a flag that the peer has been paused.
     ("ingress_bytes", "i8"), ("headroom_bytes", "i8"), ("headroom", "i8"), ("shift", "i8"), ("is_pausing", "?"),
     # Marking of what leaves.
     ("k_min", "i8"), ("k_max", "i8"), ("p_max", "f8"),
@@ -99,7 +99,7 @@ TALLY = np.dtype([
     ("now", "i8"), ("n_heap", "i8"), ("next_flow", "i8"), ("free", "i8"), ("n_free", "i8"), ("n_pfc", "i8"),
     ("n_finished", "i8"), ("delivered", "i8"), ("events", "i8"), ("data_packets", "i8"), ("hops", "i8"),
     ("marks", "i8"),
-    # What must stay zero.
+    # Counts of broken invariants: they must stay zero.
     ("lost", "i8"), ("reordered", "i8"), ("overfull", "i8"), ("overlapping", "i8"), ("out_of_bounds", "i8"),
 ], align=True)
 """Figures of the whole run."""
