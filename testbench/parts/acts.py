@@ -76,8 +76,8 @@ class ActBench:
     ``lookup``, ``found`` (its answer), ``credit``, ``granted``, ``query``, ``window``, ``fault``, ``drop``, ``fire``.
     """
 
-    def __init__(self, rng: random.Random, part: ActStage):
-        self.rng, self.part, self.shapes = rng, part, CouShapes(part.config)
+    def __init__(self, part: ActStage, rng: random.Random):
+        self.part, self.rng, self.shapes = part, rng, CouShapes(part.config)
         self.layout = plan_layout(self.shapes)
         self.lookups, self.faults = Takes(part.o_lookup, rng), Takes(part.o_fault, rng)
         self.runs, self.sends = Takes(part.o_run, rng), Takes(part.o_send, rng)

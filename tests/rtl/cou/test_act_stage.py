@@ -16,16 +16,16 @@ from testbench.unit_config import UNIT
 CONFIG = UNIT.changed(cou={"n_jobs": 2, "n_contexts": 4, "n_blocks": 8, "intermediate_bytes": 512})
 
 
-def observed(rng: random.Random, part: type[ActStage] = ActStage) -> ActBench:
+def observed(part: ActStage, rng: random.Random) -> ActBench:
     """A bench that has run."""
-    bench = ActBench(rng, part(CONFIG))
-    run(bench.part, bench.ends, cycles=2000, rng=rng)
+    bench = ActBench(part, rng)
+    run(part, bench.ends, cycles=2000, rng=rng)
     return bench
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_plans_are_carried_out(seed: int) -> None:
-    bench = observed(random.Random(seed))
+    bench = observed(ActStage(CONFIG), random.Random(seed))
     assert bench.counts["left"] > 150
     assert bench.counts["long search"] > 0
     statuses = (Status.TIMEOUT, Status.BAD_ADDRESS, Status.BAD_TERMS, Status.PEER_ERROR, Status.LENGTH_MISMATCH)
@@ -68,4 +68,4 @@ def test_plans_are_carried_out(seed: int) -> None:
 def test_planted(old: str, new: str) -> None:
     """An error of the stage is found."""
     with pytest.raises(AssertionError):
-        observed(random.Random(1), changed(ActStage, old, new))
+        observed(changed(ActStage, old, new)(CONFIG), random.Random(1))

@@ -27,9 +27,8 @@ def state_of(lane: dict[str, int], engine: dict[str, int], doing: dict[str, int]
     return UnitState.NOTHING
 
 
-def check(rng: random.Random, part: type[Activity] = Activity) -> None:
+def check(unit: Activity, rng: random.Random) -> None:
     """Runs any activity, more often little than much."""
-    unit = part()
     inputs = {"lane": Path, "engine": Path, "doing": Doing}
     before: UnitState | None = None
     seen: Counter[UnitState] = Counter()
@@ -51,7 +50,7 @@ def check(rng: random.Random, part: type[Activity] = Activity) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_states(seed: int) -> None:
-    check(random.Random(seed))
+    check(Activity(), random.Random(seed))
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -63,4 +62,4 @@ def test_states(seed: int) -> None:
 def test_planted(old: str, new: str) -> None:
     """An error of the order is found."""
     with pytest.raises(AssertionError):
-        check(random.Random(1), changed(Activity, old, new))
+        check(changed(Activity, old, new)(), random.Random(1))

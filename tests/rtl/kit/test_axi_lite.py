@@ -21,9 +21,8 @@ STALL = 60
 class Bench:
     """A manager on one side, registers that take their time on the other."""
 
-    def __init__(self, address_bits: int, rng: random.Random, part: type[AxiLiteFront] = AxiLiteFront):
-        self.rng, self.address_bits = rng, address_bits
-        self.part = part = part(address_bits=address_bits)
+    def __init__(self, part: AxiLiteFront, rng: random.Random):
+        self.part, self.rng, self.address_bits = part, rng, part.address_bits
         self.manager = AxiLiteManager(part.bus, rng, draw_write=self._draw_write, draw_read=self._address,
                                       on_write=self._written, on_read=self._read)
         self.writes, self.reads = Takes(part.o_write, rng), Takes(part.o_read, rng)
@@ -118,12 +117,12 @@ class Shaken:
         """Nothing."""
 
 
-def check(address_bits: int, rng: random.Random, part: type[AxiLiteFront] = AxiLiteFront) -> None:
+def check(part: AxiLiteFront, rng: random.Random) -> None:
     """Runs accesses."""
-    bench = Bench(address_bits, rng, part)
+    bench = Bench(part, rng)
     ends = [Inputs(bench.drive, bench.settle), bench.manager, bench.writes, bench.reads, bench.answers,
-            Shaken(bench.part, rng)]
-    run(bench.part, ends, cycles=1000, rng=rng)
+            Shaken(part, rng)]
+    run(part, ends, cycles=1000, rng=rng)
     assert len(bench.expected_writes) > 15
     for kind in ("partial write", "unaligned write", "unaligned read", "refused read", "read",
                  "write while reads stand still", "read while writes stand still"):
@@ -133,7 +132,7 @@ def check(address_bits: int, rng: random.Random, part: type[AxiLiteFront] = AxiL
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("address_bits", [3, 24, 64])
 def test_accesses(address_bits: int, seed: int) -> None:
-    check(address_bits, random.Random(seed))
+    check(AxiLiteFront(address_bits=address_bits), random.Random(seed))
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -152,4 +151,4 @@ def test_accesses(address_bits: int, seed: int) -> None:
 def test_planted(old: str, new: str) -> None:
     """An error of the front is found."""
     with pytest.raises(AssertionError):
-        check(24, random.Random(1), changed(AxiLiteFront, old, new))
+        check(changed(AxiLiteFront, old, new)(address_bits=24), random.Random(1))

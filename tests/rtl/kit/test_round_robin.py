@@ -13,8 +13,9 @@ from testbench.parts.simulation import run
 class Bench:
     """Requests that stay until they are served, and others that come and go; some grants are served."""
 
-    def __init__(self, n: int, rng: random.Random, part: type[RoundRobin] = RoundRobin):
-        self.n, self.rng, self.part = n, rng, part(n=n)
+    def __init__(self, part: RoundRobin, rng: random.Random):
+        self.part, self.rng, self.n = part, rng, part.n
+        n = self.n
         self.kept, self.requests, self.advance, self.cycle = 0, 0, 0, 0
         self.last = n - 1
         """The last one served; before any has been, the order begins with 0."""
@@ -53,19 +54,19 @@ class Bench:
         self.last = chosen
 
 
-def check(n: int, rng: random.Random, part: type[RoundRobin] = RoundRobin) -> None:
+def check(part: RoundRobin, rng: random.Random) -> None:
     """Runs requests."""
-    bench = Bench(n, rng, part)
-    run(bench.part, [Inputs(bench.drive, bench.settle)], cycles=400, rng=rng)
+    bench = Bench(part, rng)
+    run(part, [Inputs(bench.drive, bench.settle)], cycles=400, rng=rng)
     assert min(bench.n_served) >= 2
-    assert n == 1 or bench.n_wrapped > 4
+    assert part.n == 1 or bench.n_wrapped > 4
     assert bench.n_idle_advances > 4
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
 def test_turns(n: int, seed: int) -> None:
-    check(n, random.Random(seed))
+    check(RoundRobin(n=n), random.Random(seed))
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -79,4 +80,4 @@ def test_turns(n: int, seed: int) -> None:
 def test_planted(old: str, new: str) -> None:
     """An error of the order is found."""
     with pytest.raises(AssertionError):
-        check(9, random.Random(1), changed(RoundRobin, old, new))
+        check(changed(RoundRobin, old, new)(n=9), random.Random(1))

@@ -80,21 +80,21 @@ class Bench:
         self.cycle += 1
 
 
-def check(max_events: int, rng: random.Random, part: type[EventCounters] = EventCounters) -> None:
+def check(part: EventCounters, rng: random.Random) -> None:
     """Runs events and reads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(part.elaborate.__globals__, "COUNT_BITS", 2 * HALF)
-        bench = Bench(part(max_events=max_events), rng)
-        run(bench.part, [Inputs(bench.drive, bench.settle)], cycles=1200, rng=rng)
+        bench = Bench(part, rng)
+        run(part, [Inputs(bench.drive, bench.settle)], cycles=1200, rng=rng)
     assert bench.n_compared > 300
     assert min(bench.n_high, bench.n_quiet) > 10
-    assert max_events < 31 or bench.n_carried > 100
+    assert part.max_events < 31 or bench.n_carried > 100
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("max_events", [1, 4, 31])
 def test_reads_are_exact(max_events: int, seed: int) -> None:
-    check(max_events, random.Random(seed))
+    check(EventCounters(max_events=max_events), random.Random(seed))
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -112,4 +112,4 @@ def test_reads_are_exact(max_events: int, seed: int) -> None:
 def test_planted(old: str, new: str) -> None:
     """An error of the counters is found."""
     with pytest.raises(AssertionError):
-        check(31, random.Random(2), changed(EventCounters, old, new))
+        check(changed(EventCounters, old, new)(max_events=31), random.Random(2))

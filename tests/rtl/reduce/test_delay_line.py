@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from amaranth import Value
 from amaranth.lib import data
 
 from rtl.reduce.delay_line import DelayLine
@@ -13,18 +14,15 @@ from testbench.parts.simulation import run
 PAIR = data.StructLayout({"tag": 3, "word": 90})
 
 
-def check(cycles: int, rng: random.Random, *, shape=16, part: type[DelayLine] = DelayLine) -> None:
+def check(line: DelayLine, rng: random.Random) -> None:
     """Shifts any values, for a while in every cycle and for a while now and then."""
-    line = part(shape=shape, cycles=cycles)
-    width = PAIR.size if shape is PAIR else shape
-    port = line.i.as_value() if shape is PAIR else line.i
-    out = line.o.as_value() if shape is PAIR else line.o
     came: list[int] = []
     n_compared, n_held, cycle, value, enable = 0, 0, 0, 0, 0
+    port, out = Value.cast(line.i), Value.cast(line.o)
 
     def drive(put) -> None:
         nonlocal value, enable, cycle
-        value, enable = rng.getrandbits(width), int(rng.random() < (1 if cycle // 50 % 2 else 0.5))
+        value, enable = rng.getrandbits(len(port)), int(rng.random() < (1 if cycle // 50 % 2 else 0.5))
         put(port, value)
         put(line.enable, enable)
         cycle += 1
@@ -32,8 +30,8 @@ def check(cycles: int, rng: random.Random, *, shape=16, part: type[DelayLine] = 
     def settle(read) -> None:
         nonlocal n_compared, n_held
         # The value that came so many enabled cycles ago stands until the next one of them ends.
-        if len(came) >= cycles:
-            assert read(out) == came[-cycles]
+        if len(came) >= line.cycles:
+            assert read(out) == came[-line.cycles]
             n_compared += 1
             n_held += not enable
         if enable:
@@ -47,11 +45,11 @@ def check(cycles: int, rng: random.Random, *, shape=16, part: type[DelayLine] = 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("cycles", [2, 3, 4, 5, 8, 9, 17])
 def test_delays(cycles: int, seed: int) -> None:
-    check(cycles, random.Random(seed))
+    check(DelayLine(shape=16, cycles=cycles), random.Random(seed))
 
 
 def test_structs() -> None:
-    check(6, random.Random(0), shape=PAIR)
+    check(DelayLine(shape=PAIR, cycles=6), random.Random(0))
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -65,4 +63,4 @@ def test_structs() -> None:
 def test_planted(old: str, new: str) -> None:
     """An error of the line is found."""
     with pytest.raises(AssertionError):
-        check(6, random.Random(1), part=changed(DelayLine, old, new))
+        check(changed(DelayLine, old, new)(shape=16, cycles=6), random.Random(1))
