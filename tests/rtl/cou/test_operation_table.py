@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from functools import partial
-from itertools import pairwise
 
 import pytest
 
@@ -305,29 +304,6 @@ def test_without_a_watchdog(rng: random.Random) -> None:
     assert bench.counts["completions"] > 2
 
 
-def test_pulses_follow_each_other(rng: random.Random) -> None:
-    """The next pulse of an operation is on offer five cycles after the last one was, if that was taken at once."""
-    part = OperationTable(CONFIGS["contexts to spare"])
-    shapes, taken = CouShapes(part.config), []
-    bits = pack(shapes.operation, {"pulse_bytes": 64, "blocks": pack(shapes.blocks, {"bytes": 300})})
-    state = {"cycle": 0}
-
-    def drive(put) -> None:
-        put(part.i.valid, state["cycle"] == 3)
-        put(part.i.payload.as_value(), bits)
-        put(part.trigger.n_free, 4)
-        put(part.o_start.ready, 1)
-
-    def step(read) -> None:
-        if read(part.o_start.valid):
-            taken.append(state["cycle"])
-        state["cycle"] += 1
-
-    run(part, [Inputs(drive)], step=step, rng=rng, cycles=40)
-    assert len(taken) == 5
-    assert {after - before for before, after in pairwise(taken)} == {5}
-
-
 def test_no_pulse_after_a_time_out(rng: random.Random) -> None:
     """An operation has one pulse of five when its watchdog runs out, and contexts are free again."""
     part = OperationTable(CONFIGS["contexts to spare"])
@@ -357,42 +333,6 @@ def test_no_pulse_after_a_time_out(rng: random.Random) -> None:
     assert ends[0][1:] == (Status.TIMEOUT.value, 1)
 
 
-def expiry(part: OperationTable, progress_at: int | None) -> int:
-    """Cycle of the time-out of an operation with one progress at most."""
-    shapes, cycle, found = CouShapes(part.config), 0, -1
-    bits = pack(shapes.operation, {"pulse_bytes": 64, "blocks": pack(shapes.blocks, {"bytes": 64})})
-
-    def drive(put) -> None:
-        put(part.i.valid, cycle == 3)
-        put(part.i.payload.as_value(), bits)
-        put(part.trigger.n_free, 3)
-        put(part.trigger.active, cycle > 3)
-        put(part.trigger.progress, cycle == progress_at)
-        put(part.o_start.ready, 1)
-        put(part.watchdog, 20)
-
-    def step(read) -> None:
-        nonlocal cycle, found
-        if found < 0 and read(part.trigger.expire):
-            found = cycle
-        cycle += 1
-
-    run(part, [Inputs(drive)], step=step, rng=random.Random(0), cycles=65)
-    return found
-
-
-def test_progress_at_the_last_moment() -> None:
-    """A progress puts the time-out off by as many cycles as have passed until then, unless it comes too late for it."""
-    build = partial(OperationTable, CONFIGS["contexts to spare"])
-    never = expiry(build(), None)
-    found = {cycle: expiry(build(), cycle) for cycle in range(never - 8, never + 1)}
-    late = [cycle for cycle, at in found.items() if at == never]
-    assert late == [*range(never + 1 - len(late), never + 1)], "the last moment is not the last"
-    assert len(late) <= 2
-    (after,) = {at - cycle for cycle, at in found.items() if cycle not in late}
-    assert 20 <= after <= 20 + SLACK
-
-
 FAULTS = {
     "pulses that are too long by one": ("whole = rest > chosen.pulse_bytes", "whole = rest >= chosen.pulse_bytes"),
     "the last context goes to whoever comes": ("spare = seen.n_free > n_without", "spare = seen.n_free >= n_without"),
@@ -400,8 +340,6 @@ FAULTS = {
     "a later error": ("(status[j] == Status.OK) | (status[j] == fault.status) & ~detailed", "1"),
     "an error on its way": (" | (settle != 0) | seen.fault_pending", " | (settle != 0)"),
     "half of a watchdog": ("(idle_cycles >= self.watchdog)", "(idle_cycles >= self.watchdog >> 1)"),
-    "progress at the last moment": ("(idle_cycles >= self.watchdog) & ~seen.progress[j]",
-                                    "(idle_cycles >= self.watchdog)"),
     "pulses after a time-out": ("with m.Elif(live & late):\n            m.d.sync += [expired.eq(1), started.eq(1)]",
                                 "with m.Elif(live & late):\n            m.d.sync += expired.eq(1)"),
     "an operation that begins expired": ("started.eq(0), expired.eq(0),", "started.eq(0),"),
@@ -414,7 +352,5 @@ def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "one context each" if "whoever" in fault else "contexts to spare"
     rng = random.Random(1)
     test = partial(test_no_pulse_after_a_time_out, rng) if "time-out" in fault else partial(test_operations, rng, name)
-    if "moment" in fault:
-        test = test_progress_at_the_last_moment
     with pytest.raises(AssertionError):
         test()
