@@ -46,6 +46,10 @@ class AxiLiteManager:
         self._left: dict[str, bool] = {"aw": False, "w": False, "ar": False}
         self._shown = dict(self._left)
 
+    def taken(self, name: str) -> bool:
+        """True if the part `name` (``aw``, ``w`` or ``ar``) of the access in progress has been taken."""
+        return (self.read if name == "ar" else self.write) is not None and not self._left[name]
+
     def drive(self, context: Any) -> None:
         """Begins an access, or offers what is left of it. An offer stays until it is taken."""
         if self.write is None and self.rng.random() < 0.3:

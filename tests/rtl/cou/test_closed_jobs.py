@@ -83,7 +83,8 @@ class Bench:
             job_id = rng.choice(sorted(self.closed) if self.closed and rng.random() < 0.5 else JOB_IDS)
             self.order = job_id, int(job_id not in self.closed)
         if rng.random() < often * 2:
-            self.arrival = rng.choice(JOB_IDS), rng.choice((Arrival.THERE, *Arrival)).value
+            job_id = self.order[0] if self.order and rng.random() < 0.5 else rng.choice(JOB_IDS)
+            self.arrival = job_id, rng.choice((Arrival.THERE, *Arrival)).value
         self.before = [dict(hold) for hold in self.holds]
         for hold in self.holds:
             if rng.random() < often / 2:
@@ -158,10 +159,12 @@ class Bench:
         self.open_arrival = None
         if self.arrival and self.arrival[1] == Arrival.THERE.value:
             job_id = self.arrival[0]
+            # An order in the cycle of the arrival counts.
             changes = order is not None and order[0] == job_id
-            was_closed = job_id in self.closed and not changes
+            was_closed = bool(order[1]) if changes else job_id in self.closed
+            self.counts["arrival beside an order"] += changes
             near = waiting | {was["job_id"] for was in self.before if was["waits"]}
-            if was_closed or job_id in near or changes or self._soon(job_id):
+            if was_closed or job_id in near or self._soon(job_id):
                 self.open_arrival = job_id, waiting, was_closed
 
     def _soon(self, job_id: int) -> bool:
@@ -179,7 +182,8 @@ def test_reasons(rng: random.Random) -> None:
     bench = Bench(part, rng)
     run(part, [Inputs(bench.drive, bench.settle)], cycles=1200, rng=rng)
     assert bench.counts["closed"] > 50
-    for name in ("closes", "begun", "over", "waits", "arrival at a closed job", "arrival that was waited for"):
+    for name in ("closes", "begun", "over", "waits", "arrival at a closed job", "arrival that was waited for",
+                 "arrival beside an order"):
         assert bench.counts[name] > 3, name
     assert min(bench.operations.n_rises, bench.packets.n_rises) > 15
 
@@ -194,6 +198,7 @@ FAULTS = {
         "(live_before & ~live).any() & passed_over", "(live_before & ~live).any()"),
     "the waiting operation of another": (
         "waits[j] & (self.holds[j].job_id == arrived_job)", "waits[j] & (self.holds[0].job_id == arrived_job)"),
+    "an arrival beside an order": ("closed.read_port(transparent_for=[write])", "closed.read_port()"),
     "an order opens": ("write.data.eq(order.payload.closed)", "write.data.eq(1)"),
 }
 

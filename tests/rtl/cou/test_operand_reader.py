@@ -96,10 +96,13 @@ class Bench:
 
     def step(self, read) -> None:
         """A pass begins once, as soon as it may; none of its beats has come out before."""
-        offered = self.source.offered is not None
+        offered, self.was_begun = self.source.offered is not None, self.begun
         assert read(self.part.begins) == (offered and not self.begun and self.may_begin)
         self.begun |= bool(read(self.part.begins))
         self.n_begun += read(self.part.begins)
+        if self.was_begun and self._goes_on(read):
+            assert read(self.part.i.ready), "a pass that has begun waits"
+            self.counts["begun before"] += not self.may_begin
         if offered and read(self.part.i.ready):
             assert self.begun
             self.begun = False
@@ -109,6 +112,12 @@ class Bench:
                 self.beats_at.append(self.cycle)
                 self.n_first += read(self.part.o.payload.first)
         self.cycle += 1
+
+    def _goes_on(self, read) -> bool:
+        """True if nothing holds the one beat of the pass on offer: neither its operand nor a beat before it."""
+        todo = fields(self.shape, self.source.offered)
+        there = todo["a"] != Source.OPERAND.value or not self.filling >> todo["context"] & 1
+        return bool(todo["single"] and there and (read(self.part.o.ready) or not read(self.part.o.valid)))
 
     def run(self, cycles: int, source: Offers, sink: Takes) -> None:
         """Runs, and compares all beats."""
@@ -133,6 +142,7 @@ def test_passes(rng: random.Random, name: str) -> None:
     bench = Bench(CONFIGS[name], rng)
     bench.run(700, Offers(bench.part.i, rng, bench.item), Takes(bench.part.o, rng))
     assert min(bench.counts[kind] for kind in (*Source, "empty", "single", "several")) > 3
+    assert bench.counts["begun before"] > 0
 
 
 class Steady(Takes):
@@ -161,6 +171,7 @@ FAULTS = {
     "the place of the first beat": ("behind.eq(place + self.config", "behind.eq(todo.position + self.config"),
     "the last beat is known too late": ("final.eq((index + 2) << flit_log2", "final.eq((index + 1) << flit_log2"),
     "an operand that is not there": ("(begun | self.may_begin) & here", "(begun | self.may_begin)"),
+    "a pass that begins twice": ("(begun | self.may_begin) & here", "self.may_begin & here"),
     "a pass begins again": ("with m.Elif(self.begins):", "with m.Elif(0):"),
     "a word is lost while the next part waits": ("to_there.eq(~there_valid | self.o.ready)", "to_there.eq(1)"),
     "the result of another context": ("Cat(place, todo.context)", "Cat(place, todo.context ^ todo.aside[0])"),

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from functools import partial
-from itertools import pairwise
 
 import pytest
 
@@ -305,29 +304,6 @@ def test_without_a_watchdog(rng: random.Random) -> None:
     assert bench.counts["completions"] > 2
 
 
-def test_pulses_follow_each_other(rng: random.Random) -> None:
-    """The next pulse of an operation is on offer five cycles after the last one was, if that was taken at once."""
-    part = OperationTable(CONFIGS["contexts to spare"])
-    shapes, taken = CouShapes(part.config), []
-    bits = pack(shapes.operation, {"pulse_bytes": 64, "blocks": pack(shapes.blocks, {"bytes": 300})})
-    state = {"cycle": 0}
-
-    def drive(put) -> None:
-        put(part.i.valid, state["cycle"] == 3)
-        put(part.i.payload.as_value(), bits)
-        put(part.trigger.n_free, 4)
-        put(part.o_start.ready, 1)
-
-    def step(read) -> None:
-        if read(part.o_start.valid):
-            taken.append(state["cycle"])
-        state["cycle"] += 1
-
-    run(part, [Inputs(drive)], step=step, rng=rng, cycles=40)
-    assert len(taken) == 5
-    assert {after - before for before, after in pairwise(taken)} == {5}
-
-
 def test_no_pulse_after_a_time_out(rng: random.Random) -> None:
     """An operation has one pulse of five when its watchdog runs out, and contexts are free again."""
     part = OperationTable(CONFIGS["contexts to spare"])
@@ -374,6 +350,7 @@ FAULTS = {
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "OperationTable", faulty(OperationTable, *FAULTS[fault]))
     name = "one context each" if "whoever" in fault else "contexts to spare"
-    test = test_no_pulse_after_a_time_out if "time-out" in fault else partial(test_operations, name=name)
+    rng = random.Random(1)
+    test = partial(test_no_pulse_after_a_time_out, rng) if "time-out" in fault else partial(test_operations, rng, name)
     with pytest.raises(AssertionError):
-        test(random.Random(1))
+        test()

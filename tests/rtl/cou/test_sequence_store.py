@@ -90,7 +90,7 @@ class Bench:
         self.release: tuple[int, int] | None = None
         self.ends: list[list[int]] = [[], []]
         """Ends that are to be reported: of operations, and of those that have not begun."""
-        self.cycle, self.offered_at = 0, 0
+        self.cycle, self.offered_at, self.handed_at = 0, 0, -1
         self.latencies: list[int] = []
         """Cycles from a probe to its answer."""
         self.fetched: int | None = None
@@ -120,8 +120,8 @@ class Bench:
     def drive(self, put) -> None:
         """All inputs of a cycle."""
         rng, port = self.rng, self.part.port
-        idle = self.descs is None and not self.answer_due
-        if self.probe is None and idle and rng.random() < 0.4:
+        # The next probe may come while descriptors of the sequence before it are on their way.
+        if self.probe is None and not self.answer_due and rng.random() < (0.4 if self.descs is None else 0.1):
             self.probe = {"job_id": rng.choice(JOB_IDS), "base_pulse": rng.getrandbits(16)}
             self.offered_at = self.cycle
         put(port.probe.valid, self.probe is not None)
@@ -220,7 +220,7 @@ class Bench:
                 "descs": self.descs, "words": self.words, "job_id": job_id, "base": self.base,
                 "through": self.next_at, "last_at": self.cycle, "first_at": self.first_at,
             })
-        self.descs = None
+        self.descs, self.handed_at = None, self.cycle
 
     def _answers(self, read, in_use: list[int]) -> None:
         """A probe is taken, and answered in the next cycle."""
@@ -236,6 +236,8 @@ class Bench:
             return
         job_id, base = self.probe["job_id"], self.probe["base_pulse"]
         assert self.cycle > self.offered_at
+        assert self.descs is None, "a probe overtakes the sequence before it"
+        self.counts["behind a sequence"] += self.handed_at >= self.offered_at
         # A job that ends in the cycle before is in progress still.
         if job_id in self.in_use_before:
             self.counts["in progress"] += 1
@@ -302,7 +304,7 @@ def observed(rng: random.Random, name: str) -> Bench:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_sequences(rng: random.Random, name: str) -> None:
     bench = observed(rng, name)
-    kinds = ("operations", "read", "aborted", "in progress", "no entry", "cut")
+    kinds = ("operations", "read", "aborted", "in progress", "no entry", "cut", "behind a sequence")
     for kind in (*kinds, *(("clear", ("lazy", 1)) if name == "wide" else ())):
         assert bench.counts[kind] > 0, kind
 
@@ -311,6 +313,7 @@ FAULTS = {
     "the tag of the last descriptor": ("with m.If(position == 0):\n", "with m.If(1):\n"),
     "an entry that stays after an abort": ("s.taken.bit_select(filling, 1).eq(0), s.over.eq(1)", "s.over.eq(1)"),
     "a refusal that is reported once for two": ("~answer.valid & ~over & ~begun", "~answer.valid & ~begun"),
+    "a probe beside a sequence": ("~answer.valid & ~over & ~begun", "~answer.valid & ~over"),
     "a job that is in twice": ("in_progress.eq(same.any())", "in_progress.eq(same.all())"),
     "a refusal that is not reported": ("with m.Elif(~in_progress):", "with m.Elif(in_progress):"),
     "words of the other entry": ("place.eq(Cat(s.position, s.filling))", "place.eq(Cat(s.position, ~s.filling))"),
