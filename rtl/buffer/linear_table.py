@@ -155,7 +155,6 @@ class LinearTable(wiring.Component):
         )
         steps = Signal(STEP_BITS, init=1)
         m.d.comb += following.eq(index + 1)
-
         taken = self._take_turns(m, interplay)
         remove_first, pick_remove = taken.remove_first, taken.pick_remove
 

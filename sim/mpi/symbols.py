@@ -18,7 +18,7 @@ _FILES, _ENDLESS = 64, resource.RLIM_INFINITY
 def names(path: str, prefix: str, *, defined: bool) -> set[str]:
     """Collectives that a program or a library defines, or wants, by names of this prefix; without it.
 
-    Empty if that cannot be told: there is no ``nm``, or no such file, or it is a script.
+    Empty if that cannot be known: there is no ``nm``, or no such file, or it is a script.
     """
     found, nm = shutil.which(path) or path, shutil.which("nm")
     if nm is None or not Path(found).is_file():
