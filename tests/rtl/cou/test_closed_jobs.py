@@ -10,7 +10,8 @@ from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.closed_jobs import ClosedJobs
 from rtl.cou.command import CouShapes
 from rtl.interface import JobClosing
-from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, pack
 from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
@@ -206,6 +207,6 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right, wrong = FAULTS[fault]
-    monkeypatch.setitem(globals(), "ClosedJobs", faulty(ClosedJobs, right, wrong))
+    monkeypatch.setitem(globals(), "ClosedJobs", changed(ClosedJobs, right, wrong))
     with pytest.raises(AssertionError):
         test_reasons(random.Random(1))
