@@ -1,10 +1,7 @@
-"""Beside the streams of a small part: inputs driven by a function, memories, packets, faults on purpose."""
+"""Beside the streams of a small part: inputs driven by a function, memories, packets."""
 
-import inspect
 import random
-import sys
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any
 
 from amaranth.hdl import ValueLike
@@ -143,15 +140,3 @@ def pack_all(shape: Any, values: Mapping[str, Any]) -> int:
         name: pack_all(shape[name].shape, value) if isinstance(value, Mapping) else value
         for name, value in values.items()
     })
-
-
-def faulty(component: type, right: str, wrong: str) -> Any:
-    """A component with a fault: in its module's source `wrong` stands instead of `right`, which is there once."""
-    module = sys.modules[component.__module__]
-    source = inspect.getsource(module)
-    if source.count(right) != 1:
-        raise ValueError(f"{right!r} must stand once in {module.__name__}, not {source.count(right)} times")
-    planted = ModuleType(module.__name__)
-    planted.__file__ = module.__file__
-    exec(compile(source.replace(right, wrong), module.__file__, "exec"), vars(planted))
-    return getattr(planted, component.__name__)

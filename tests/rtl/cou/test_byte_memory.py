@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from rtl.cou.byte_memory import ByteMemory
-from testbench.parts.inputs import Inputs, faulty
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs
 from testbench.parts.simulation import run
 
 SIZES = ((64, 16), (64, 64), (128, 64))
@@ -88,6 +89,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "ByteMemory", faulty(ByteMemory, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "ByteMemory", changed(ByteMemory, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_bytes(random.Random(1), *SIZES[1])

@@ -10,7 +10,8 @@ from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.closed_jobs import ClosedJobs
 from rtl.cou.command import CouShapes
 from rtl.interface import JobClosing
-from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, pack
 from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
@@ -159,12 +160,14 @@ class Bench:
         self.open_arrival = None
         if self.arrival and self.arrival[1] == Arrival.THERE.value:
             job_id = self.arrival[0]
-            # An order in the cycle of the arrival counts.
+            # An order in the cycle of the arrival counts. One that closes is a reason itself: the look that it leads to
+            # finds the packet, so the arrival may be one or not.
             changes = order is not None and order[0] == job_id
-            was_closed = bool(order[1]) if changes else job_id in self.closed
+            closes = changes and bool(order[1])
+            was_closed = job_id in self.closed and not changes
             self.counts["arrival beside an order"] += changes
             near = waiting | {was["job_id"] for was in self.before if was["waits"]}
-            if was_closed or job_id in near or self._soon(job_id):
+            if was_closed or closes or job_id in near or self._soon(job_id):
                 self.open_arrival = job_id, waiting, was_closed
 
     def _soon(self, job_id: int) -> bool:
@@ -206,6 +209,6 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     right, wrong = FAULTS[fault]
-    monkeypatch.setitem(globals(), "ClosedJobs", faulty(ClosedJobs, right, wrong))
+    monkeypatch.setitem(globals(), "ClosedJobs", changed(ClosedJobs, right, wrong))
     with pytest.raises(AssertionError):
         test_reasons(random.Random(1))

@@ -10,7 +10,7 @@ from rtl.cou.context_file import ContextFile
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.phase import Phase
 from testbench.parts.contexts import Plan, Pulse, Trigger
-from testbench.parts.inputs import faulty
+from testbench.parts.faults import changed
 from testbench.parts.simulation import fields, run
 from testbench.unit_config import UNIT
 
@@ -274,6 +274,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "ContextFile", faulty(ContextFile, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "ContextFile", changed(ContextFile, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         observed(random.Random(2))

@@ -9,7 +9,8 @@ from rtl.buffer.layouts import Gone
 from rtl.cou.job_reporter import JobReporter
 from rtl.credit.credit_table import credit_rest
 from rtl.interface import JobReport, JobReportKind
-from testbench.parts.inputs import faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import pack
 from testbench.parts.simulation import Offers, Takes, fields, run
 
 GONE = (JobReportKind.PACKET_GONE, JobReportKind.DUPLICATE, JobReportKind.LENT_DUPLICATE)
@@ -98,6 +99,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "JobReporter", faulty(JobReporter, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "JobReporter", changed(JobReporter, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_reports(random.Random(1))

@@ -13,7 +13,8 @@ from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.lane import Lane, tag_layout
 from rtl.credit.layouts import CreditNotice
 from rtl.reduce.reduce_unit import request_layout
-from testbench.parts.inputs import Inputs, OperandMemory, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, OperandMemory, pack
 from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
@@ -332,12 +333,12 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "Lane", faulty(Lane, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "Lane", changed(Lane, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_passes(random.Random(1), "wide")
 
 
 def test_the_wrong_turn_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "Lane", faulty(Lane, "waiting.wanted.eq(~self.crowded)", "waiting.wanted.eq(1)"))
+    monkeypatch.setitem(globals(), "Lane", changed(Lane, "waiting.wanted.eq(~self.crowded)", "waiting.wanted.eq(1)"))
     with pytest.raises(AssertionError):
         test_turns(random.Random(1), 1)

@@ -8,7 +8,8 @@ import pytest
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.operand_reader import OperandReader, operand_layout, read_layout
-from testbench.parts.inputs import Inputs, OperandMemory, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, OperandMemory, pack
 from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
@@ -180,6 +181,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "OperandReader", faulty(OperandReader, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "OperandReader", changed(OperandReader, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_passes(random.Random(1), "wide")

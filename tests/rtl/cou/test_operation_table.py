@@ -11,7 +11,8 @@ from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.operation_table import OperationTable
 from rtl.interface import CompletionEvent
-from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, pack
 from testbench.parts.operations import Context, Running
 from testbench.parts.simulation import Takes, fields, run
 from testbench.unit_config import UNIT
@@ -348,7 +349,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "OperationTable", faulty(OperationTable, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "OperationTable", changed(OperationTable, *FAULTS[fault]))
     name = "one context each" if "whoever" in fault else "contexts to spare"
     rng = random.Random(1)
     test = partial(test_no_pulse_after_a_time_out, rng) if "time-out" in fault else partial(test_operations, rng, name)

@@ -10,7 +10,8 @@ from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.pass_planner import PassPlanner, plan_layout, progress_layout, slice_layout
 from rtl.cou.step import STEPS
-from testbench.parts.inputs import Inputs, faulty, pack_all
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, pack_all
 from testbench.parts.plans import Situation, differences, draw, plan_of, unpack
 from testbench.parts.simulation import run
 from testbench.unit_config import TINY, UNIT
@@ -75,6 +76,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "PassPlanner", faulty(PassPlanner, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "PassPlanner", changed(PassPlanner, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_plans(random.Random(2), "wide")

@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from rtl.cou.piece_walk import PieceWalk
-from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, pack
 from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
@@ -71,6 +72,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "PieceWalk", faulty(PieceWalk, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "PieceWalk", changed(PieceWalk, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_pieces(random.Random(1), 32)

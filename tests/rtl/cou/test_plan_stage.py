@@ -11,7 +11,8 @@ from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.pass_planner import plan_layout
 from rtl.cou.plan_stage import PlanStage
-from testbench.parts.inputs import faulty, pack_all
+from testbench.parts.faults import changed
+from testbench.parts.inputs import pack_all
 from testbench.parts.plans import Situation, differences, draw, plan_of, unpack
 from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
@@ -293,6 +294,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "PlanStage", faulty(PlanStage, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "PlanStage", changed(PlanStage, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_plans(random.Random(1))

@@ -11,7 +11,8 @@ from rtl.abi import PacketHeader
 from rtl.cou.command import CouShapes
 from rtl.cou.lane import tag_layout
 from rtl.cou.result_writer import ResultWriter
-from testbench.parts.inputs import Inputs, Packets, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, Packets, pack
 from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
@@ -276,13 +277,13 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "ResultWriter", faulty(ResultWriter, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "ResultWriter", changed(ResultWriter, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_results(random.Random(1), "wide")
 
 
 def test_a_queue_that_is_not_watched_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "ResultWriter", faulty(
+    monkeypatch.setitem(globals(), "ResultWriter", changed(
         ResultWriter, "self.crowded.eq(owed > packets.depth - mtu)", "self.crowded.eq(owed > packets.depth)"))
     with pytest.raises(AssertionError):
         test_a_slow_link(random.Random(1))

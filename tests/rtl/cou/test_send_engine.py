@@ -9,7 +9,8 @@ from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.send_engine import SendEngine
-from testbench.parts.inputs import Inputs, OperandMemory, Packets, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, OperandMemory, Packets, pack
 from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
@@ -166,7 +167,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "SendEngine", faulty(SendEngine, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "SendEngine", changed(SendEngine, *FAULTS[fault]))
     pause = 0.3 if "twice" in fault else 0.9
 
     def look() -> None:

@@ -12,7 +12,8 @@ from rtl.abi import DescriptorControl
 from rtl.cou.command import CouShapes
 from rtl.cou.sequence_store import SequenceStore
 from rtl.interface import inline_words
-from testbench.parts.inputs import Inputs, faulty, pack, pack_all
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, pack, pack_all
 from testbench.parts.plans import differences, unpack
 from testbench.parts.simulation import Takes, fields, run
 from testbench.unit_config import UNIT
@@ -324,7 +325,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "SequenceStore", faulty(SequenceStore, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "SequenceStore", changed(SequenceStore, *FAULTS[fault]))
 
     def look() -> None:
         # Some need two blocks in an order that not every sequence of random descriptors has.

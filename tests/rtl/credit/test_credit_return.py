@@ -8,7 +8,8 @@ from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
 from rtl.credit.credit_return import CreditReturn
 from rtl.credit.layouts import CreditNotice
-from testbench.parts.inputs import Inputs, faulty
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs
 from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT
 
@@ -68,6 +69,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "CreditReturn", faulty(CreditReturn, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "CreditReturn", changed(CreditReturn, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_credits(random.Random(1), True)

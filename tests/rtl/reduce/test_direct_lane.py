@@ -8,7 +8,8 @@ from collections import Counter, deque
 import pytest
 
 from rtl.reduce.direct_lane import Control, DirectLane, Order
-from testbench.parts.inputs import Inputs, faulty, pack
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs, pack
 from testbench.parts.simulation import fields, run
 
 NAN = {64: 0x7FF8 << 48, 32: 0x7FC0 << 16}
@@ -142,6 +143,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "DirectLane", faulty(DirectLane, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "DirectLane", changed(DirectLane, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_functions(random.Random(1), True)

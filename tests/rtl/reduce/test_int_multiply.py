@@ -10,7 +10,8 @@ import pytest
 
 from rtl.reduce.int_multiply import IntMultiply
 from rtl.reduce.tile_multiply import tile_multiply
-from testbench.parts.inputs import Inputs, faulty
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs
 from testbench.parts.simulation import run
 
 
@@ -66,7 +67,7 @@ def test_sizes(width: int, cycles: int, message: str) -> None:
     ("StepValues(a=self.i_a, b=self.i_b)", "StepValues(a=self.i_a, b=self.i_b[:-1])"),
 ], ids=["a cycle too late", "an idle unit holds", "without the highest bit"])
 def test_planted(fault: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "IntMultiply", faulty(IntMultiply, *fault))
+    monkeypatch.setitem(globals(), "IntMultiply", changed(IntMultiply, *fault))
     with pytest.raises(AssertionError):
         test_products(random.Random(1), 32, 8)
 

@@ -9,7 +9,8 @@ from firmware_models.abi.encoding import Datatype, Operator
 from rtl.reduce.direct_lane import Control
 from rtl.reduce.operation import OPERATIONS, Operation
 from rtl.reduce.request_decode import FUNCTIONS, RequestDecode
-from testbench.parts.inputs import Inputs, faulty
+from testbench.parts.faults import changed
+from testbench.parts.inputs import Inputs
 from testbench.parts.simulation import fields, run
 
 A, B, COMBINE = 0, 1, 2
@@ -96,6 +97,6 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_planted(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "RequestDecode", faulty(RequestDecode, *FAULTS[fault]))
+    monkeypatch.setitem(globals(), "RequestDecode", changed(RequestDecode, *FAULTS[fault]))
     with pytest.raises(AssertionError):
         test_requests(SETS["sums of integers"] if "build" in fault else OPERATIONS)
