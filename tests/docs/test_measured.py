@@ -13,7 +13,7 @@ from sim.page.measured import FIGURES, record, stale
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "figures"
 
-KNOWN = {"buffer_load", "offload_area", "scale", "units"}
+KNOWN = {"buffer_load", "offload_area", "scale"}
 """Of presets `small` and `paper` as they were before mtu and buffers grew: hours to measure. None may be added."""
 
 
