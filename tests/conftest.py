@@ -14,6 +14,8 @@ os.environ.setdefault("CONIC_THREADS", "1")
 # that interrupt a program would wait for nothing.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # likewise under nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 pytest_plugins = ["testbench.cost", "testbench.failing"]
 

@@ -16,12 +16,12 @@ class FieldDescription:
 
 
 def derived(config: Config) -> dict[str, tuple[int, str]]:
-    """Values that follow from the fields: name, value and meaning."""
+    """Numbers that follow from the fields: name, value and meaning."""
     found: dict[str, tuple[int, str]] = {}
     for prefix, part in [*((f"{name}.", getattr(config, name)) for name in SECTIONS), ("", config)]:
         for name, member in vars(type(part)).items():
-            if isinstance(member, property):
-                found[f"{prefix}{name}"] = (getattr(part, name), _first_paragraph(member))
+            if isinstance(member, property) and isinstance(value := getattr(part, name), int):
+                found[f"{prefix}{name}"] = (value, _first_paragraph(member))
     return found
 
 

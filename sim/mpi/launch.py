@@ -52,7 +52,8 @@ _PASSED_ON = {
 class Interruption:
     """Signals that end a program: passed on to the launcher, which ends the ranks; the report is written as ever.
 
-    A terminal that is closed (SIGHUP) and SIGQUIT are SIGTERM to the launcher, which does not take them.
+    A terminal that is closed (SIGHUP) and SIGQUIT are SIGTERM to the launcher, which does not take them. Those that
+    were ignored before (by ``nohup``) stay so.
 
     Before the program is served they end this process, which leaves through the clauses that end the program.
 
@@ -72,7 +73,8 @@ class Interruption:
         self.code: int | None = None
         self._number = signal.SIGINT.value
         self._process = process
-        self._before = {number: signal.signal(number, self._take) for number in _PASSED_ON}
+        self._before = {number: signal.signal(number, self._take) for number in _PASSED_ON
+                        if signal.getsignal(number) != signal.SIG_IGN}
 
     def _take(self, number: int, _frame: object) -> None:
         if not self.serves:

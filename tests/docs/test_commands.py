@@ -215,6 +215,10 @@ def _call_here(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> t
         monkeypatch.setattr(sys, "argv", words[2:])
         # A test before may have imported what is run as a program now.
         for module in (words[2], f"{words[2]}.__main__"):
+            folder, _, name = module.rpartition(".")
+            if module in sys.modules and folder:
+                # What is imported anew hides it; afterwards it is itself again.
+                monkeypatch.setattr(sys.modules[folder], name, sys.modules[module])
             monkeypatch.delitem(sys.modules, module, raising=False)
         try:
             runpy.run_module(words[2], run_name="__main__")

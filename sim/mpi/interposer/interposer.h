@@ -92,6 +92,7 @@ void conic_free(struct link *link, uint64_t at, uint64_t bytes);
 
 // threads.c
 void conic_enter(const char *call);
+void conic_abort(void);
 void conic_leave(void);
 
 // clock.c

@@ -80,7 +80,7 @@ int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session
 
 // The simulator sees that the rank has been in here when it is gone.
 int MPI_Abort(MPI_Comm comm, int code) {
-    conic_enter("MPI_Abort");
+    conic_abort();
     return PMPI_Abort(comm, code);
 }
 

@@ -9,6 +9,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t ends;
 static __thread char *mine;
 static __thread bool without;
+static __thread bool aborts;
 
 static void give_back(void *slot) { ((char *)slot)[0] = SLOT_FREE; }
 
@@ -34,11 +35,17 @@ static char *slot(void) {
 
 void conic_enter(const char *call) {
     char *at = conic_connected ? slot() : NULL;
-    if (!at) return;
+    if (!at || aborts) return;
     strncpy(at + 1, call, SLOT_BYTES - 2);
     at[0] = SLOT_INSIDE;
 }
 
 void conic_leave(void) {
-    if (mine) mine[0] = SLOT_OUTSIDE;
+    if (mine && !aborts) mine[0] = SLOT_OUTSIDE;
+}
+
+// Whatever the thread calls from now on, and what MPI calls for it, it is in MPI_Abort.
+void conic_abort(void) {
+    conic_enter("MPI_Abort");
+    aborts = true;
 }

@@ -37,6 +37,7 @@ def test_without_get():
     assert run_bench(partial(Nic, config), bench="testbench.nic.no_get_bench", parameters=parameters).tests == 2
 
 
+@pytest.mark.long
 def test_without_p2p():
     """A NIC that is built without a point-to-point path refuses what is for it, counts what comes, does the rest."""
     parameters = {"data_width": 64, "mtu": 128, "buffer_flits": 32}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-import firmware_models.host.collective
+import firmware_models.host.collective as host_collective
 import sim.soak.episode
 import sim.soak.messages
 from firmware_models.abi.formats import DESCRIPTOR
@@ -59,12 +59,12 @@ def planted(monkeypatch: pytest.MonkeyPatch, config: Config, **limits: int) -> s
 
 def change(monkeypatch: pytest.MonkeyPatch, when: str, **fields: int) -> None:
     """Every collective descriptor with flag `when` gets other fields."""
-    pack = firmware_models.host.collective.pack_sequence
+    pack = host_collective.pack_sequence
 
     def other(sequence: Any) -> bytes:
         return pack({**desc, **fields} if desc.get(when) else desc for desc in sequence)
 
-    monkeypatch.setattr(firmware_models.host.collective, "pack_sequence", other)
+    monkeypatch.setattr(host_collective, "pack_sequence", other)
 
 
 def test_a_wrong_sum_is_found(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,13 +75,13 @@ def test_a_wrong_sum_is_found(small: Config, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_stray_write_is_found(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: results are written a flit too far."""
-    pack = firmware_models.host.collective.pack_sequence
+    pack = host_collective.pack_sequence
 
     def further(sequence: Any) -> bytes:
         return pack({**desc, "result_addr": desc["result_addr"] + 8} if desc.get("write_back") else desc
                     for desc in sequence)
 
-    monkeypatch.setattr(firmware_models.host.collective, "pack_sequence", further)
+    monkeypatch.setattr(host_collective, "pack_sequence", further)
     assert "memory beside the result was written" in planted(monkeypatch, small)
 
 
