@@ -14,8 +14,9 @@ os.environ.setdefault("CONIC_THREADS", "1")
 # that interrupt a program would wait for nothing.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # likewise under nohup
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for number in (signal.SIGHUP, signal.SIGQUIT):  # likewise, and under nohup
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 pytest_plugins = ["testbench.cost", "testbench.failing"]
 

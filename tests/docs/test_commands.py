@@ -216,7 +216,7 @@ def _call_here(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> t
         # A test before may have imported what is run as a program now.
         for module in (words[2], f"{words[2]}.__main__"):
             folder, _, name = module.rpartition(".")
-            if module in sys.modules and folder:
+            if module in sys.modules and folder and hasattr(sys.modules.get(folder), name):
                 # What is imported anew hides it; afterwards it is itself again.
                 monkeypatch.setattr(sys.modules[folder], name, sys.modules[module])
             monkeypatch.delitem(sys.modules, module, raising=False)
