@@ -176,11 +176,18 @@ class FormatSet:
     hash_key: Format = HASH_KEY
 
     def narrowed(self, widths: Mapping[str, int]) -> "FormatSet":
-        """The same formats with fields of other widths, by their names; no longer aligned to words."""
+        """The same formats with fields of other widths, by their names; no longer aligned to words.
+
+        Raises :class:`ValueError` for a name that no field has.
+        """
+        wholes = self.descriptor, self.packet_header, self.hash_key
+        unknown = set(widths) - {field.name for wide in wholes for field in wide.fields}
+        if unknown:
+            raise ValueError(f"widths must be of fields of these formats, not of {sorted(unknown)}")
         return FormatSet(*(
             replace(wide, word_aligned=False, fields=tuple(
                 replace(field, width=widths.get(field.name, field.width)) for field in wide.fields
-            )) for wide in (self.descriptor, self.packet_header, self.hash_key)
+            )) for wide in wholes
         ))
 
     @property

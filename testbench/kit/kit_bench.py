@@ -125,10 +125,10 @@ async def patient_queue_takes_two_cycles(dut: SimHandleBase, name: str) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(depth=LUT_DEPTHS, pause=(None, 0))
-async def half_rate_queue_keeps_order(dut: SimHandleBase, depth: int, pause: float | None) -> None:
+@cocotb.parametrize(name=("register_pair", *(f"half_rate_queue_{depth}" for depth in LUT_DEPTHS)), pause=(None, 0))
+async def half_rate_keeps_order(dut: SimHandleBase, name: str, pause: float | None) -> None:
     """With random gaps; without gaps, an item in two cycles."""
-    elapsed = await pass_through(dut, f"half_rate_queue_{depth}", idle=pause, stall=pause, count=ITEMS)
+    elapsed = await pass_through(dut, name, idle=pause, stall=pause, count=ITEMS)
     assert pause is None or elapsed <= 2 * ITEMS + 6
 
 
@@ -139,14 +139,6 @@ async def patient_queue_keeps_order(dut: SimHandleBase, variant: tuple[int, int]
     depth, full_rate = variant
     elapsed = await pass_through(dut, f"patient_queue_{depth}_{full_rate}", idle=pause, stall=pause, count=ITEMS)
     assert pause is None or elapsed <= (2 - full_rate) * ITEMS + 6
-
-
-@cocotb.test()
-@cocotb.parametrize(pause=(None, 0))
-async def register_pair_keeps_order(dut: SimHandleBase, pause: float | None) -> None:
-    """With random gaps; without gaps, an item in two cycles."""
-    elapsed = await pass_through(dut, "register_pair", idle=pause, stall=pause, count=ITEMS)
-    assert pause is None or elapsed <= 2 * ITEMS + 6
 
 
 @cocotb.test()
