@@ -1,8 +1,9 @@
-"""Signals that the steps of the job table share: a report that waits, the turn of a job, the entry that is touched."""
+"""Signals that the steps of the job table share: a report that waits, the turn of a job, the entry that is touched; and
+the step that looks at nothing else."""
 
 from dataclasses import dataclass
 
-from amaranth import Signal
+from amaranth import Module, Signal
 from amaranth.lib.data import View
 
 
@@ -74,3 +75,15 @@ class Touch:
     act: Signal
     at_rest: Signal
     known: Signal
+
+
+def let_in_at(m: Module, touch: Touch, admits: Signal, sequence: Signal) -> None:
+    """Computes the entry after a packet that a credit covers (`admits`), or a sequence, has been let in."""
+    entry, after, at_lent = touch.entry, touch.after, touch.at_lent
+    with m.If(admits):
+        m.d.comb += [
+            after.packets.eq(entry.packets + 1), after.taken.eq(entry.taken + ~at_lent),
+            after.lent.eq(entry.lent + at_lent),
+        ]
+    with m.If(sequence):
+        m.d.comb += after.busy.eq(1)

@@ -3,7 +3,6 @@
 Architecture: ``docs/jobs.md``, ``docs/decisions/0009-jobs-move-at-rest.md``.
 """
 
-
 from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.data import View
@@ -15,7 +14,7 @@ from rtl.interface import JOBS, JobReportKind, JobShapes, PlacementSignature
 from rtl.kit.memory import BlockMemory
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.job_places import JobPlaces
-from rtl.nic.job_steps import Touch, Turn, WaitingReport
+from rtl.nic.job_steps import Touch, Turn, WaitingReport, let_in_at
 from rtl.nic.least_unit import LeastUnit
 
 
@@ -214,7 +213,7 @@ class JobTable(wiring.Component):
             entry=entry, after=after, limits=limits, at_lent=at_lent, by_packet=by_packet, by_sequence=by_sequence,
             reported=reported, ordered=ordered, act=act, at_rest=at_rest, known=known,
         )
-        self._let_in(m, touch, admits, let_in)
+        let_in_at(m, touch, admits, let_in)
         self._report(m, touch, acting)
         self._obey(m, touch, command)
         for k in range(n_units):
@@ -271,18 +270,6 @@ class JobTable(wiring.Component):
             with m.If(other):
                 m.d.sync += was_report.eq(by_report)
         return Turn(job=job, other=other, by_report=by_report, by_order=by_order)
-
-    @staticmethod
-    def _let_in(m: Module, touch: Touch, admits: Signal, let_in: Value) -> None:
-        """Lets in a packet that a credit covers, or a sequence."""
-        entry, after, at_lent = touch.entry, touch.after, touch.at_lent
-        with m.If(admits):
-            m.d.comb += [
-                after.packets.eq(entry.packets + 1), after.taken.eq(entry.taken + ~at_lent),
-                after.lent.eq(entry.lent + at_lent),
-            ]
-        with m.If(let_in):
-            m.d.comb += after.busy.eq(1)
 
     def _take_back(self, m: Module, entry, *, returns, known) -> None:
         """Takes back shared credits that have returned."""
