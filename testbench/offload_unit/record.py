@@ -1,7 +1,7 @@
 """Records of what passes the boundary of an offload unit, by the names of its members."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from firmware_models.abi.formats import PACKET_HEADER
@@ -11,11 +11,10 @@ HEADER = {one.name: 0 for one in PACKET_HEADER.fields if not one.is_reserved}
 
 MEMBERS = (
     "commands.sequence.probe", "commands.sequence.answer", "commands.sequence.descriptor", "rx[0]", "rx[1]", "tx[0]",
-    "tx[1]", "memory.read.request", "memory.read.data", "memory.write.request", "memory.write.done",
-    "memory.window.query", "memory.window.answer", "o_event", "o_report", "jobs.closing", "jobs.write_off",
+    "tx[1]", "memory.read.request", "memory.write.request", "memory.write.done", "memory.window.query", "o_event", "o_report", "jobs.closing", "jobs.write_off",
     "jobs.unused_known", "settings", "status.counts", "status.end",
 )
-"""Kinds of transfers. A descriptor has its inline data, a read its data, and a write request its beats, with it."""
+"""Kinds of transfers. A descriptor has its inline data with it, a packet its payload, a write its content."""
 
 
 class NotCoveredError(Exception):
@@ -55,17 +54,32 @@ class Entry:
     item: Any
 
 
-@dataclass
 class Recording:
-    """All transfers of a unit, in the order in which they took place; within a cycle inputs stand first."""
+    """All transfers of a unit, in the order in which they began; within a cycle inputs stand first."""
 
-    entries: list[Entry] = field(default_factory=list)
-    cycle: int = 0
+    def __init__(self) -> None:
+        self._entries: list[Entry | None] = []
+        self.cycle = 0
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Transfers that are complete."""
+        return [entry for entry in self._entries if entry is not None]
 
     def note(self, member: str, item: Any) -> None:
         """Appends a transfer of this cycle."""
+        self.begin(member)(item)
+
+    def begin(self, member: str) -> Callable[[Any], None]:
+        """Keeps the place of a transfer that begins in this cycle; returns a function that puts the item there."""
         assert member in MEMBERS, f"{member} is no member"
-        self.entries.append(Entry(self.cycle, member, item))
+        at, cycle = len(self._entries), self.cycle
+        self._entries.append(None)
+
+        def complete(item: Any) -> None:
+            self._entries[at] = Entry(cycle, member, item)
+
+        return complete
 
     def of(self, member: str) -> list[Any]:
         """Items of one member."""

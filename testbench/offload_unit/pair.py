@@ -1,0 +1,126 @@
+"""Two offload units back to back: each may be a RTL unit or its model, with random pauses on every stream."""
+
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from amaranth import Module, Signal
+from amaranth.sim import Simulator
+
+from firmware_models.config import Config
+from testbench.offload_unit.memory import HostMemory
+from testbench.offload_unit.monitor import UnitMonitor
+from testbench.offload_unit.programs import NODES, ROOM, Conversation
+from testbench.offload_unit.record import Packet
+from testbench.offload_unit.stand_in import UnitStandIn
+from testbench.offload_unit.surroundings import Surroundings
+from testbench.offload_unit.unit_checker import UnitChecker
+
+QUIET = 120
+"""Cycles after the last completion in which packets and reports may still leave."""
+
+
+class Node:
+    """A unit with its surroundings, and the recording of what passes its boundary."""
+
+    def __init__(self, unit: Any, config: Config, *, node_id: int, n_rooms: int, rng: random.Random):
+        self.unit, self.config = unit, config
+        self.memory = HostMemory(bytearray(rng.randbytes(n_rooms * ROOM)))
+        self.around = Surroundings(unit, config, memory=self.memory, node_id=node_id, rng=rng)
+        self.monitor = UnitMonitor(unit, config)
+        self.before = self.memory
+        self.parts = [self.around, *([unit] if isinstance(unit, UnitStandIn) else []), self.monitor]
+
+    def post(self, conversation: Conversation, place: int) -> None:
+        """Gives its part of a conversation to the node."""
+        sequence, at = conversation.descriptors[place], conversation.place
+        operand = conversation.operands[place]
+        self.memory.content[at:at + len(operand)] = operand
+        self.around.sequences.setdefault(sequence[0]["job_id"], deque()).append(sequence)
+
+    def check(self) -> None:
+        """Compares everything that passed the boundary with the model."""
+        UnitChecker(self.config, self.before).check(self.monitor.recording)
+
+
+class Pair:
+    """Two nodes, and the network between them, which keeps the order of a channel.
+
+    Parameters
+    ----------
+    units : two components with ``OffloadUnitSignature(config)``
+        Node 0 and node 1.
+    config : Config
+        Of both.
+    n_rooms : int
+        Conversations that their memories have room for.
+    rng : Random
+        For pauses.
+    """
+
+    def __init__(self, units: Sequence[Any], config: Config, *, n_rooms: int, rng: random.Random):
+        self.nodes = [
+            Node(unit, config, node_id=node_id, n_rooms=n_rooms, rng=rng)
+            for unit, node_id in zip(units, NODES, strict=True)
+        ]
+        for node, other in zip(self.nodes, self.nodes[::-1], strict=True):
+            for vc in range(2):
+                node.around.sent[vc] = other.around.arrivals[vc].append
+        self.script: list[Callable[[], None]] = []
+        """Actions, each taken when all is at rest after the one before."""
+
+    def post(self, conversation: Conversation) -> None:
+        """Gives a conversation to both nodes."""
+        for place, node in enumerate(self.nodes):
+            node.post(conversation, place)
+
+    def arrive(self, place: int, packet: Packet) -> None:
+        """A packet of nobody comes to a node."""
+        self.nodes[place].around.arrivals[0].append(packet)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if both nodes have ended all their sequences."""
+        return all(node.around.is_idle for node in self.nodes)
+
+    def run(self, *, cycles: int) -> None:
+        """Simulates until all is at rest and checked.
+
+        Raises
+        ------
+        AssertionError
+            If that takes more than `cycles`, or a unit does something else than its model.
+        """
+        for node in self.nodes:
+            node.before = node.memory.copy()
+        m, beat = Module(), Signal()
+        for place, node in enumerate(self.nodes):
+            m.submodules[f"unit_{place}"] = node.unit
+        m.d.sync += beat.eq(~beat)  # stand-ins have no clock of their own
+        simulator = Simulator(m)
+        simulator.add_clock(1e-6)
+        self.cycles = cycles
+        simulator.add_testbench(self._bench)
+        simulator.run()
+        for node in self.nodes:
+            node.check()
+
+    async def _bench(self, context: Any) -> None:
+        parts = [part for node in self.nodes for part in node.parts]
+        quiet = 0
+        for _ in range(self.cycles):
+            for part in parts:
+                part.drive(context)
+            await context.delay(1e-7)
+            for part in parts:
+                part.settle(context.get)
+            await context.tick()
+            quiet = quiet + 1 if self.is_idle else 0
+            if quiet >= QUIET:
+                if not self.script:
+                    break
+                self.script.pop(0)()
+                quiet = 0
+        for node in self.nodes:
+            node.monitor.end(context.get)
