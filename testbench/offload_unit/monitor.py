@@ -89,27 +89,30 @@ class UnitMonitor:
             noted(memory.window.query, "memory.window.query"), *packets[2:], noted(unit.o_report, "o_report"),
             noted(unit.o_event, "o_event"),
         ]
-        self.counts = unit.status.counts.shape()
+        self.counts, self.decode_counts = unit.status.counts.as_value(), decoder(unit.status.counts.shape())
+        self.levels = {name: getattr(unit.settings, name) for name in ("node_id", "watchdog", "arm")}
+        self.unused_known, self.word = unit.jobs.unused_known, unit.commands.inline_data.as_value()
+        self.decode_word = decoder(unit.commands.inline_data.shape())
 
     def drive(self, context: Any) -> None:
         """Drives nothing."""
 
     def settle(self, read: Read) -> None:
         """Looks at a cycle."""
-        unit, recording = self.unit, self.recording
-        settings = {name: read(getattr(unit.settings, name)) for name in ("node_id", "watchdog", "arm")}
+        recording = self.recording
+        settings = {name: read(level) for name, level in self.levels.items()}
         if settings != self.settings:
             self.settings = settings
             recording.note("settings", settings)
         self._inline(read)
         for stream in self.inputs:
             stream.look(read)
-        if read(unit.jobs.unused_known):
+        if read(self.unused_known):
             recording.note("jobs.unused_known", None)
         for stream in self.outputs:
             stream.look(read)
-        if counts := read(unit.status.counts.as_value()):
-            recording.note("status.counts", decoder(self.counts)(counts))
+        if counts := read(self.counts):
+            recording.note("status.counts", self.decode_counts(counts))
         recording.cycle += 1
 
     def end(self, read: Read) -> None:
@@ -127,12 +130,14 @@ class UnitMonitor:
         complete(item)
 
     def _inline(self, read: Read) -> None:
-        port = self.unit.commands.inline_data
-        if not read(port.valid) or self.descriptor is None:
+        if self.descriptor is None:
             return
-        assert read(port.index) == self.words, "commands.inline_data: another word is due"
+        word = self.decode_word(read(self.word))
+        if not word["valid"]:
+            return
+        assert word["index"] == self.words, "commands.inline_data: another word is due"
         item, complete = self.descriptor
-        item["desc"]["payload"] |= read(port.data) << self.words * self.width
+        item["desc"]["payload"] |= word["data"] << self.words * self.width
         self.words += 1
         if self.words == self.n_words:
             complete(item)

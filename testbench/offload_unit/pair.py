@@ -16,6 +16,7 @@ from testbench.offload_unit.record import Packet
 from testbench.offload_unit.stand_in import UnitStandIn
 from testbench.offload_unit.surroundings import Surroundings
 from testbench.offload_unit.unit_checker import UnitChecker
+from testbench.offload_unit.wires import Wires
 
 QUIET = 120
 """Cycles after the last completion in which packets and reports may still leave."""
@@ -67,6 +68,7 @@ class Pair:
         for node, other in zip(self.nodes, self.nodes[::-1], strict=True):
             for vc in range(2):
                 node.around.sent[vc] = other.around.arrivals[vc].append
+        self._quiet = 0
         self.script: list[Callable[[], None]] = []
         """Actions, each taken when all is at rest after the one before."""
 
@@ -84,43 +86,74 @@ class Pair:
         """True if both nodes have ended all their sequences."""
         return all(node.around.is_idle for node in self.nodes)
 
-    def run(self, *, cycles: int) -> None:
-        """Simulates until all is at rest and checked.
+    def begin(self) -> None:
+        """Notes what memories hold; call it when all is posted and before the first cycle."""
+        for node in self.nodes:
+            node.before = node.memory.copy()
+
+    def drive(self, contexts: Sequence[Any]) -> None:
+        """Drives all inputs, and the outputs of models, of a cycle. Each node has a context of its own."""
+        for node, context in zip(self.nodes, contexts, strict=True):
+            for part in node.parts:
+                part.drive(context)
+
+    def settle(self, contexts: Sequence[Any]) -> bool:
+        """Looks at a cycle; False once all has been at rest for a while and no action is left."""
+        for node, context in zip(self.nodes, contexts, strict=True):
+            for part in node.parts:
+                part.settle(context.get)
+        self._quiet = self._quiet + 1 if self.is_idle else 0
+        if self._quiet < QUIET:
+            return True
+        if not self.script:
+            return False
+        self.script.pop(0)()
+        self._quiet = 0
+        return True
+
+    def end(self, contexts: Sequence[Any]) -> None:
+        """Compares everything that passed the boundaries with the model.
 
         Raises
         ------
         AssertionError
-            If that takes more than `cycles`, or a unit does something else than its model.
+            If a unit has done something else.
         """
+        for node, context in zip(self.nodes, contexts, strict=True):
+            node.monitor.end(context.get)
         for node in self.nodes:
-            node.before = node.memory.copy()
+            node.check()
+
+    def run(self, *, cycles: int) -> None:
+        """Lets two models run without a simulator."""
+        contexts = [Wires(), Wires()]
+        self.begin()
+        for _ in range(cycles):
+            self.drive(contexts)
+            if not self.settle(contexts):
+                break
+        self.end(contexts)
+
+    def simulate(self, *, cycles: int) -> None:
+        """Lets units of any kind run in Amaranth's simulator."""
         m, beat = Module(), Signal()
         for place, node in enumerate(self.nodes):
             m.submodules[f"unit_{place}"] = node.unit
         m.d.sync += beat.eq(~beat)  # stand-ins have no clock of their own
         simulator = Simulator(m)
         simulator.add_clock(1e-6)
-        self.cycles = cycles
-        simulator.add_testbench(self._bench)
-        simulator.run()
-        for node in self.nodes:
-            node.check()
 
-    async def _bench(self, context: Any) -> None:
-        parts = [part for node in self.nodes for part in node.parts]
-        quiet = 0
-        for _ in range(self.cycles):
-            for part in parts:
-                part.drive(context)
-            await context.delay(1e-7)
-            for part in parts:
-                part.settle(context.get)
-            await context.tick()
-            quiet = quiet + 1 if self.is_idle else 0
-            if quiet >= QUIET:
-                if not self.script:
+        async def bench(context: Any) -> None:
+            # A model has no part in the simulation.
+            contexts = [Wires() if isinstance(node.unit, UnitStandIn) else context for node in self.nodes]
+            self.begin()
+            for _ in range(cycles):
+                self.drive(contexts)
+                await context.delay(1e-7)
+                if not self.settle(contexts):
                     break
-                self.script.pop(0)()
-                quiet = 0
-        for node in self.nodes:
-            node.monitor.end(context.get)
+                await context.tick()
+            self.end(contexts)
+
+        simulator.add_testbench(bench)
+        simulator.run()

@@ -10,6 +10,7 @@ from amaranth.lib import wiring
 from firmware_models.config import Config
 from rtl.cou.unit_signature import OffloadUnitSignature, UnitCounts
 from rtl.interface import inline_words
+from testbench.codec import decoder, encode
 from testbench.offload_unit.record import Packet
 from testbench.offload_unit.streams import Drain, Feed, PacketDrain, PacketFeed, beats
 from testbench.offload_unit.unit_model import UnitModel
@@ -71,6 +72,8 @@ class UnitStandIn(wiring.Component):
             Feed(self.o_event, rng, out["o_event"]), Feed(self.o_report, rng, out["o_report"]),
         ]
         feeds = [end for packets in self.packets for end in packets.ends]
+        self.levels = {name: getattr(self.settings, name) for name in ("node_id", "watchdog", "arm")}
+        self.word, self.decode_word = self.commands.inline_data.as_value(), decoder(self.commands.inline_data.shape())
         self.ends = [Pace(*paced, *feeds, rng=rng), *at_once, *paced, *self.packets]
 
     def elaborate(self, platform):
@@ -89,19 +92,18 @@ class UnitStandIn(wiring.Component):
         context.set(status.busy, bool(model.entries))
         now = {name: int(model.counts[name] > 0) for name in UnitCounts.members}
         model.counts.subtract(now)
-        context.set(status.counts.as_value(), UnitCounts.const(now).as_value())
-        context.set(status.statistics.level, len(model.buffer))
-        context.set(status.statistics.unlent, model.ledger.pool - model.ledger.granted)
+        context.set(status.counts.as_value(), encode(UnitCounts, now))
+        figures = {"level": len(model.buffer), "unlent": model.ledger.pool - model.ledger.granted}
+        context.set(status.statistics.as_value(), encode(status.statistics.shape(), figures))
 
     def settle(self, read: Read) -> None:
         """Takes all inputs of a cycle, and some steps."""
-        settings, port = self.settings, self.commands.inline_data
-        self.model.settings(
-            node_id=read(settings.node_id), watchdog=read(settings.watchdog), arm=read(settings.arm))
+        self.model.settings(**{name: read(level) for name, level in self.levels.items()})
         if read(self.jobs.unused_known):
             self.model.unused_known()
-        if self.descriptors and read(port.valid):
-            self.words.append(read(port.data))
+        if self.descriptors:
+            word = self.decode_word(read(self.word))
+            self.words += [word["data"]] * word["valid"]
             self._command()
         for end in self.ends:
             end.settle(read)

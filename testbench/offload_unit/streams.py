@@ -3,11 +3,12 @@
 import random
 from collections import deque
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from testbench.codec import decoder, encode
 from testbench.offload_unit.record import HEADER, Packet
-from testbench.parts.inputs import Packets, Read
+from testbench.parts.inputs import Read
 from testbench.parts.simulation import Offers, Takes
 
 Call = Callable[[Any], None]
@@ -22,13 +23,18 @@ def beats(content: bytes, flit_bytes: int, *, head: int = 0) -> list[dict[str, i
     ] if content else []
 
 
+def plain(port: Any) -> SimpleNamespace:
+    """The signals of a stream: looking them up in an interface takes longer than all that is done with them."""
+    return SimpleNamespace(valid=port.valid, ready=port.ready, payload=port.payload.as_value())
+
+
 class Feed(Offers):
     """A stream into which the items of `queue` go, plain values; `then` is called with each that is taken."""
 
     def __init__(self, port: Any, rng: random.Random, queue: deque[Any] | None = None, then: Call | None = None):
         self.queue = deque() if queue is None else queue
         self.shape, self.then, self.shown = port.payload.shape(), then, None
-        super().__init__(port, rng, self._next)
+        super().__init__(plain(port), rng, self._next)
         self.may = lambda: bool(self.queue)
 
     def _next(self) -> int:
@@ -47,7 +53,7 @@ class Drain(Takes):
     """A stream out of which items go to `then`, as plain values."""
 
     def __init__(self, port: Any, rng: random.Random, then: Call):
-        super().__init__(port, rng)
+        super().__init__(plain(port), rng)
         self.decode, self.then = decoder(port.payload.shape()), then
 
     def settle(self, read: Read) -> None:
@@ -93,29 +99,40 @@ class PacketFeed:
             self.header.settle(read)
 
 
-class PacketDrain(Packets):
+class PacketDrain:
     """Packets out of a unit, each handed to `then` when it is whole."""
 
     def __init__(self, port: Any, rng: random.Random, then: Call, flit_bytes: int):
-        super().__init__(port, rng, flit_bytes=flit_bytes)
-        self.decode, self.then = decoder(port.header.payload.shape()), then
+        self.then, self.flit_bytes, self.rng, self.rate = then, flit_bytes, rng, 0.5
+        self.header, self.payload = Drain(port.header, rng, self._begin), Drain(port.payload, rng, self._go_on)
+        self.fields: dict[str, int] | None = None
+        self.data: list[int] = []
 
-    @property
-    def rate(self) -> float:
-        """Probability of a transfer in a cycle."""
-        return 1 - self.pause
-
-    @rate.setter
-    def rate(self, rate: float) -> None:
-        self.pause = 1 - rate
+    def drive(self, context: Any) -> None:
+        """Takes a header or a beat, whichever is due, or none."""
+        self.header.rate = self.rate if self.fields is None else 0
+        self.payload.rate = self.rate if self.fields is not None else 0
+        self.header.drive(context)
+        self.payload.drive(context)
 
     def settle(self, read: Read) -> None:
         """Hands a packet on whose last beat is being taken."""
-        n_before, left = len(self.taken), self._left
-        super().settle(read)
-        if not self._left and (left or len(self.taken) > n_before):
-            bits, data = self.taken[-1]
-            self.then(whole(self.decode(bits), data, self.flit_bytes))
+        self.payload.settle(read)
+        self.header.settle(read)
+
+    def _begin(self, fields: dict[str, int]) -> None:
+        self.fields, self.data = fields, []
+        self._finish()
+
+    def _go_on(self, item: dict[str, int]) -> None:
+        self.data.append(item["data"])
+        self._finish()
+
+    def _finish(self) -> None:
+        fields = self.fields
+        if fields is not None and len(self.data) == -(-fields["length"] // self.flit_bytes):
+            self.fields = None
+            self.then(whole(fields, self.data, self.flit_bytes))
 
 
 def whole(header: dict[str, int], data: list[int], flit_bytes: int) -> Packet:

@@ -82,6 +82,8 @@ class Surroundings:
             *(PacketDrain(port, rng, lambda packet, vc=vc: self.sent[vc](packet), self.flit_bytes)
               for vc, port in enumerate(unit.tx)),
         ]
+        self.levels = [unit.settings.node_id, unit.commands.inline_data.as_value(), unit.jobs.unused_known,
+                       memory_port.write.data.ready]
         self.ends = [
             Pace(*paced, *(end for packets in self.rx for end in packets.ends), rng=rng), *paced, *self.rx,
         ]
@@ -94,23 +96,22 @@ class Surroundings:
 
     def drive(self, context: Any) -> None:
         """Drives all inputs of the unit in a cycle."""
-        unit, settings = self.unit, self.unit.settings
         self._go_on()
-        context.set(settings.node_id, self.node_id)
+        context.set(self.levels[0], self.node_id)
         self.since += 1
         index = self.since - 2
         word = {"valid": 0, "index": self.rng.getrandbits(1), "data": self.rng.getrandbits(self.width)}
         if 0 <= index < self.n_words:
             data = self.payload >> index * self.width & (1 << self.width) - 1
             word = {"valid": 1, "index": index, "data": data}
-        context.set(unit.commands.inline_data.as_value(), encode(self.inline, word))
+        context.set(self.levels[1], encode(self.inline, word))
         known = int(self.unused > 0 and self.rng.random() < 0.3)
         self.unused -= known
-        context.set(unit.jobs.unused_known, known)
+        context.set(self.levels[2], known)
         for end in self.ends:
             end.drive(context)
         if not self.writes:  # data follow their request
-            context.set(unit.memory.write.data.ready, 0)
+            context.set(self.levels[3], 0)
 
     def settle(self, read: Read) -> None:
         """Looks at a cycle."""
