@@ -37,7 +37,8 @@ class Node:
         """Gives its part of a conversation to the node."""
         sequence, at = conversation.descriptors[place], conversation.place
         operand = conversation.operands[place]
-        self.memory.content[at:at + len(operand)] = operand
+        for memory in (self.memory, self.before):
+            memory.content[at:at + len(operand)] = operand
         self.around.sequences.setdefault(sequence[0]["job_id"], deque()).append(sequence)
 
     def check(self) -> None:
@@ -67,8 +68,10 @@ class Pair:
         ]
         for node, other in zip(self.nodes, self.nodes[::-1], strict=True):
             for vc in range(2):
-                node.around.sent[vc] = other.around.arrivals[vc].append
-        self._quiet = 0
+                node.around.sent[vc] = other.around.arrive[vc]
+        self._quiet = self.cycle = 0
+        self.timed: dict[int, Callable[[], None]] = {}
+        """Actions, by the cycle in which they are taken."""
         self.script: list[Callable[[], None]] = []
         """Actions, each taken when all is at rest after the one before."""
 
@@ -79,11 +82,11 @@ class Pair:
 
     def arrive(self, place: int, packet: Packet) -> None:
         """A packet of nobody comes to a node."""
-        self.nodes[place].around.arrivals[0].append(packet)
+        self.nodes[place].around.arrive[0](packet)
 
     @property
     def is_idle(self) -> bool:
-        """True if both nodes have ended all their sequences."""
+        """True if both nodes have ended all their sequences, and no packet is left."""
         return all(node.around.is_idle for node in self.nodes)
 
     def begin(self) -> None:
@@ -102,7 +105,10 @@ class Pair:
         for node, context in zip(self.nodes, contexts, strict=True):
             for part in node.parts:
                 part.settle(context.get)
-        self._quiet = self._quiet + 1 if self.is_idle else 0
+        self.cycle += 1
+        if self.cycle in self.timed:
+            self.timed.pop(self.cycle)()
+        self._quiet = self._quiet + 1 if self.is_idle and not self.timed else 0
         if self._quiet < QUIET:
             return True
         if not self.script:

@@ -55,6 +55,9 @@ class Surroundings:
         self.sequences: dict[int, deque[Sequence]] = {}
         self.arrivals: list[deque[Packet]] = [deque(), deque()]
         self.sent: list[Call] = [lambda packet: None, lambda packet: None]
+        self.arrive = [self._arrives, self.arrivals[1].append]
+        self.n_here = 0
+        """Packets on their way in, or in the buffer."""
         self.events: list[dict[str, int]] = []
         self.base: Counter[int] = Counter()
         self.busy: set[int] = set()
@@ -79,7 +82,7 @@ class Surroundings:
             Drain(memory_port.write.request, rng, self.writes.append), Drain(memory_port.write.data, rng, self._write),
             self.done, Drain(memory_port.window.query, rng, self._check), self.answers, self.orders, self.write_offs,
             Drain(unit.o_event, rng, self.events.append), Drain(unit.o_report, rng, self._reported),
-            *(PacketDrain(port, rng, lambda packet, vc=vc: self.sent[vc](packet), self.flit_bytes)
+            *(PacketDrain(port, rng, lambda packet, vc=vc: self._sent(vc, packet), self.flit_bytes)
               for vc, port in enumerate(unit.tx)),
         ]
         self.levels = [unit.settings.node_id, unit.commands.inline_data.as_value(), unit.jobs.unused_known,
@@ -92,7 +95,28 @@ class Surroundings:
     def is_idle(self) -> bool:
         """True if all sequences have ended, and nothing is on its way in."""
         return not any(self.sequences.values()) and not self.busy and not self.owing and self.job is None and all(
-            packets.is_idle for packets in self.rx) and not self.unused
+            packets.is_idle for packets in self.rx) and not self.unused and not self.n_here
+
+    def order(self, job: int, *, closed: bool) -> None:
+        """Closes a job, whose sequences are not handed over any more, or opens it, to begin with pulse 0."""
+        self.orders.queue.append({"job_id": job, "closed": int(closed)})
+        if closed:
+            self.sequences.pop(job, None)
+        else:
+            self.base[job] = 0
+
+    def write_off(self, job: int, *, lost: int) -> None:
+        """Credits of a closed job are lost."""
+        self.write_offs.queue.append({"job_id": job, "lost": lost})
+        self.owing.discard(job)
+
+    def _arrives(self, packet: Packet) -> None:
+        self.n_here += 1
+        self.arrivals[0].append(packet)
+
+    def _sent(self, channel: int, packet: Packet) -> None:
+        self.n_here -= channel and packet.header["credits"]
+        self.sent[channel](packet)
 
     def drive(self, context: Any) -> None:
         """Drives all inputs of the unit in a cycle."""
@@ -126,6 +150,7 @@ class Surroundings:
             ready = [job for job, queue in self.sequences.items() if queue and job not in self.busy]
             if ready:
                 self.job = self.rng.choice(ready)
+                self.next_sequence = self.sequences[self.job].popleft()
                 self.busy.add(self.job)
                 base = self.base[self.job] % (1 << PULSE_BITS)
                 self.probe.queue.append({"job_id": self.job, "base_pulse": base})
@@ -135,9 +160,10 @@ class Surroundings:
 
     def _answered(self, item: dict[str, int]) -> None:
         if not item["ok"]:
+            self.sequences.setdefault(self.job, deque()).appendleft(self.next_sequence)
             self.job = None
             return
-        sequence = self.sequences[self.job].popleft()
+        sequence = self.next_sequence
         for place, desc in enumerate(sequence):
             bits, is_last = DESCRIPTOR.to_int(desc), place == len(sequence) - 1
             self.current.append({"desc": bits & _CONTROL, "last": int(is_last), "abort": 0})
@@ -159,6 +185,8 @@ class Surroundings:
             self.owing.discard(job)
         elif kind is JobReportKind.RETURNED:
             self.unused += 1
+        elif kind is not JobReportKind.PACKET_GONE:
+            self.n_here -= 1  # a duplicate
 
     # Host memory.
 

@@ -51,6 +51,8 @@ class UnitChecker:
         self.entries: Counter[int] = Counter()
         """Sequences that were let in and whose end is not reported."""
         self.expected: dict[int, Expectation] = {}
+        self.ended: dict[int, deque[Expectation]] = {}
+        """Operations of which the completion has not been taken, and whose job has another one already."""
         self.late: list[Expectation] = []
         """Operations that are over, of which packets may still leave."""
         self.buffer: dict[tuple[int, ...], Arrival] = {}
@@ -121,7 +123,10 @@ class UnitChecker:
         if item["abort"]:
             self._end(job, 0)
             return
-        self._require(job not in self.expected, "an operation beside another one of its job")
+        if job in self.expected:  # its completion may wait for whoever takes it
+            before = self.expected.pop(job)
+            self._require(before.is_through or before.is_closed, "an operation beside another one of its job")
+            self.ended.setdefault(job, deque()).append(before)
         operation = Operation(descriptors, base_pulse=probe["base_pulse"], node_id=self.node_id)
         expectation = self.expected[job] = Expectation(operation, self.memory)
         expectation.is_closed = job in self.closed
@@ -172,15 +177,15 @@ class UnitChecker:
     def _on_tx_0(self, packet: Packet) -> None:
         header = packet.header
         pair = header["job_id"], header["peer"]
-        running = [*self.expected.values(), *self.late]
+        running = [*self.expected.values(), *self.late, *(op for ops in self.ended.values() for op in ops)]
         candidates = [
             (op, one) for op in running for one in op.sends if one.packet.header["job_id"] == header["job_id"]
             and one.packet.header["pulse"] == header["pulse"]
         ]
         self._require(candidates, f"no sequence sends a packet of job {header['job_id']} in pulse {header['pulse']} now")
-        differences = [(self._packet_differs(packet, one), op, one) for op, one in candidates]
-        text, operation, sending = min(differences, key=lambda each: len(each[0]))
-        self._require(not text, text)
+        differences = [(self._differences(packet, one), op, one) for op, one in candidates]
+        fields, operation, sending = min(differences, key=lambda each: len(each[0]))
+        self._require(not fields, ", ".join(fields))
         operation.sends.remove(sending)
         statuses = {int(status) for status, _ in operation.faults}
         statuses |= {int(Status.JOB_CLOSED)} if operation.is_closed else set()
@@ -195,8 +200,8 @@ class UnitChecker:
         n_out = self.ledger.out[*pair, 0]
         self._require(n_out <= self.ledger.share, f"{n_out} packets out at peer {pair[1]} of job {pair[0]}")
 
-    def _packet_differs(self, packet: Packet, sending: Sending) -> str:
-        """The difference of two packets in words; empty if there is none."""
+    def _differences(self, packet: Packet, sending: Sending) -> list[str]:
+        """The differences of two packets in words."""
         expected = sending.packet
         fields = [
             f"{name} {packet.header[name]} instead of {value}" for name, value in expected.header.items()
@@ -205,7 +210,7 @@ class UnitChecker:
         if not fields and sending.known and packet.payload != expected.payload:
             at = next(n for n, (one, other) in enumerate(zip(packet.payload, expected.payload, strict=True)) if one != other)
             fields = [f"payload differs from byte {at} on: {packet.payload[at:].hex()}, not {expected.payload[at:].hex()}"]
-        return ", ".join(fields)
+        return fields
 
     def _on_tx_1(self, packet: Packet) -> None:
         header = packet.header
@@ -233,8 +238,8 @@ class UnitChecker:
         self._require(self.ledger.granted <= self.ledger.pool, "more shared credits than there are in the pool")
 
     def _equal(self, packet: Packet, expected: Packet) -> None:
-        text = self._packet_differs(packet, Sending(expected, True, False))
-        self._require(not text, text)
+        fields = self._differences(packet, Sending(expected, True, False))
+        self._require(not fields, ", ".join(fields))
 
     # Memory.
 
@@ -276,8 +281,8 @@ class UnitChecker:
 
     def _on_o_event(self, item: dict[str, int]) -> None:
         job = item["job_id"]
-        self._require(job in self.expected, f"a completion of job {job}, which has no operation")
-        op = self.expected.pop(job)
+        self._require(job in self.expected or self.ended.get(job), f"a completion of job {job}, which has no operation")
+        op = self.ended[job].popleft() if self.ended.get(job) else self.expected.pop(job)
         fault = Status(item["status"]), item["detail"]
         wanted = op.operation.completion(fault)
         self._require(item == wanted, f"{item} instead of {wanted}")
@@ -340,7 +345,7 @@ class UnitChecker:
     def finish(self) -> None:
         """Nothing is left: sequences, packets, credits, reports."""
         for member, left in (
-            ("o_event", [f"no completion of job {job}" for job in self.expected]),
+            ("o_event", [f"no completion of job {job}" for job in (*self.expected, *(job for job, ops in self.ended.items() if ops))]),
             ("tx[0]", [f"no packet of {one.packet.header}" for op in self.late if not op.is_closed for one in op.sends]),
             ("tx[1]", [f"no credit for {one.packet.header}" for one in self.arrivals if one.taken]),
             ("jobs.closing", [f"{key} was not dropped" for key in self.buffer if key[0] in self.closed]),
