@@ -131,6 +131,8 @@ class StatusSignature(wiring.Signature):
 class OffloadUnitSignature(wiring.Signature):
     """An offload unit, seen from itself. Whoever keeps to this can hold one: a NIC, a bench, a switch.
 
+    Golden model behind it, with stand-in and checker: ``testbench/offload_unit``.
+
     Members
     -------
     commands : ``In(CommandSignature)``

@@ -66,6 +66,7 @@ class UnitChecker:
         """By job: pulses that ENDED is to name (None: any), and those that it has named, as far as they have no pair."""
         self.totals: Counter[str] = Counter()
         self.most_dropped = 0
+        """Packets of closed jobs of which only the unit knows if they were consumed or dropped."""
         self.exact = True
         """False once an operation was closed, of which nobody knows how far it went."""
 
@@ -228,6 +229,7 @@ class UnitChecker:
         arrival = found[0]
         job = arrival.packet.header["job_id"]
         self._require(arrival.taken or job in self.closed, "a credit for a packet that nobody has consumed")
+        self.most_dropped += arrival.taken and job in self.closed
         if not arrival.taken:
             self.totals["dropped"] += 1
             del self.buffer[arrival.packet.key]
@@ -304,8 +306,6 @@ class UnitChecker:
         self.exact = False
         op.written.clear()
         op.queries.clear()
-        self.most_dropped += sum(
-            one.taken for one in self.arrivals if one.packet.header["job_id"] == op.operation.job_id)
 
     def _end(self, job: int, pulses: int | None, *, reported: bool = False) -> None:
         """An operation has ended, or its end is reported; either may be seen first."""
