@@ -11,8 +11,8 @@ HEADER = {one.name: 0 for one in PACKET_HEADER.fields if not one.is_reserved}
 
 MEMBERS = (
     "commands.sequence.probe", "commands.sequence.answer", "commands.sequence.descriptor", "rx[0]", "rx[1]", "tx[0]",
-    "tx[1]", "memory.read.request", "memory.write.request", "memory.write.done", "memory.window.query", "o_event", "o_report", "jobs.closing", "jobs.write_off",
-    "jobs.unused_known", "settings", "status.counts", "status.end",
+    "tx[1]", "memory.read.request", "memory.write.request", "memory.write.done", "memory.window.query", "o_event",
+    "o_report", "jobs.closing", "jobs.write_off", "jobs.unused_known", "settings", "status.counts", "status.end",
 )
 """Kinds of transfers. A descriptor has its inline data with it, a packet its payload, a write its content."""
 

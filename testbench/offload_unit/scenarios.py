@@ -85,7 +85,8 @@ def closed_jobs(units: Sequence[Any], config: Config, rng: random.Random, count:
 def duplicates(units: Sequence[Any], config: Config, rng: random.Random, count: int) -> Pair:
     """Packets come a second time before anybody takes them."""
     pair, author = _pair(units, config, rng, count)
-    conversations = [author.conversation(FIRST_JOB + number % config.cou.n_jobs, swaps=False) for number in range(count)]
+    jobs = [FIRST_JOB + number % config.cou.n_jobs for number in range(count)]
+    conversations = [author.conversation(job, swaps=False) for job in jobs]
     first = {conversation.descriptors[0][0]["job_id"]: conversation for conversation in conversations[::-1]}
 
     def repeat() -> None:

@@ -7,7 +7,7 @@ from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.interface import JobReportKind
 from testbench.offload_unit.expectation import Arrival, Expectation, Sending
-from testbench.offload_unit.ledger import LENT, Ledger, credit_for
+from testbench.offload_unit.ledger import Ledger, credit_for
 from testbench.offload_unit.memory import HostMemory
 from testbench.offload_unit.pulse import Operation
 from testbench.offload_unit.record import NotCoveredError, Packet, Recording
@@ -63,7 +63,7 @@ class UnitChecker:
         self.due: Counter[tuple[str, int]] = Counter()
         """Reports that are due, by kind and job."""
         self.ends: dict[int, tuple[list[int | None], list[int]]] = {}
-        """By job: pulses that ENDED is to name (None: any), and those that it has named, as far as they have no pair."""
+        """By job: pulses that ENDED is to name (None: any), and those that it has named, without those that agree."""
         self.totals: Counter[str] = Counter()
         self.most_dropped = 0
         """Packets of closed jobs of which only the unit knows if they were consumed or dropped."""
@@ -183,7 +183,7 @@ class UnitChecker:
             (op, one) for op in running for one in op.sends if one.packet.header["job_id"] == header["job_id"]
             and one.packet.header["pulse"] == header["pulse"]
         ]
-        self._require(candidates, f"no sequence sends a packet of job {header['job_id']} in pulse {header['pulse']} now")
+        self._require(candidates, f"no sequence of job {pair[0]} sends a packet in pulse {header['pulse']} now")
         differences = [(self._differences(packet, one), op, one) for op, one in candidates]
         fields, operation, sending = min(differences, key=lambda each: len(each[0]))
         self._require(not fields, ", ".join(fields))
@@ -209,8 +209,9 @@ class UnitChecker:
             if name not in _FREE and packet.header[name] != value
         ]
         if not fields and sending.known and packet.payload != expected.payload:
-            at = next(n for n, (one, other) in enumerate(zip(packet.payload, expected.payload, strict=True)) if one != other)
-            fields = [f"payload differs from byte {at} on: {packet.payload[at:].hex()}, not {expected.payload[at:].hex()}"]
+            found, wanted = packet.payload, expected.payload
+            at = next((n for n, pair in enumerate(zip(found, wanted, strict=False)) if pair[0] != pair[1]), 0)
+            fields = [f"payload differs from byte {at} on: {found[at:].hex()}, not {wanted[at:].hex()}"]
         return fields
 
     def _on_tx_1(self, packet: Packet) -> None:
@@ -221,11 +222,11 @@ class UnitChecker:
             self._equal(packet, self.ledger.unused(pair, node_id=self.node_id))
             return
         wanted = {name: value for name, value in header.items() if name != "loan"}
-        same = [one for one in self.arrivals if wanted.items() <= credit_for(one.packet, node_id=self.node_id).header.items()]
+        credits_ = [(one, credit_for(one.packet, node_id=self.node_id).header) for one in self.arrivals]
+        same = [one for one, fields in credits_ if wanted.items() <= fields.items()]
         found = sorted(same, key=lambda one: not one.taken)
         if not found:
-            known = [dict(credit_for(one.packet, node_id=self.node_id).header) for one in self.arrivals]
-            self._differ(f"a credit for no packet: {dict(header)}, not one of {known[:2]}")
+            self._differ(f"a credit for no packet: {header}, not one of {[fields for _, fields in credits_[:2]]}")
         arrival = found[0]
         job = arrival.packet.header["job_id"]
         self._require(arrival.taken or job in self.closed, "a credit for a packet that nobody has consumed")
@@ -344,14 +345,16 @@ class UnitChecker:
 
     def finish(self) -> None:
         """Nothing is left: sequences, packets, credits, reports."""
+        running = [*self.expected, *(job for job, ops in self.ended.items() if ops)]
+        unsent = [one.packet.header for op in self.late if not op.is_closed for one in op.sends]
+        unpaired = {job: ends for job, ends in self.ends.items() if any(ends)}
         for member, left in (
-            ("o_event", [f"no completion of job {job}" for job in (*self.expected, *(job for job, ops in self.ended.items() if ops))]),
-            ("tx[0]", [f"no packet of {one.packet.header}" for op in self.late if not op.is_closed for one in op.sends]),
+            ("o_event", [f"no completion of job {job}" for job in running]),
+            ("tx[0]", [f"no packet of {header}" for header in unsent]),
             ("tx[1]", [f"no credit for {one.packet.header}" for one in self.arrivals if one.taken]),
             ("jobs.closing", [f"{key} was not dropped" for key in self.buffer if key[0] in self.closed]),
             ("memory.write.done", [f"no answer to {item}" for _, item in self.writes]),
-            ("o_report", [f"job {job} has {len(one)} ends more than reports" for job, (one, other) in self.ends.items() if one]),
-            ("o_report", [f"job {job} has {len(two)} ends too many" for job, (_, two) in self.ends.items() if two]),
+            ("o_report", [f"ends of job {job}, and reports: {ends}" for job, ends in unpaired.items()]),
             ("o_report", [f"{count} reports {kind} of job {job}" for (kind, job), count in self.due.items() if count]),
             ("o_report", [f"job {job} owes, and has nothing out" for job in self.owing if not self.ledger.owes(job)]),
             ("status.counts", self._miscounts()),

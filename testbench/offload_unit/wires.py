@@ -28,7 +28,7 @@ class Wires:
     def set(self, signal: Any, value: int) -> None:
         """Puts bits on a signal."""
         whole = signal if type(signal) is Signal else Value.cast(signal)
-        self.put(whole, int(value) & (1 << whole.width) - 1)
+        self.put(whole, int(value) & (1 << len(whole)) - 1)
 
     def sample(self, signal: Signal) -> int:
         """Bits of a whole signal."""
