@@ -1,4 +1,4 @@
-"""What two units are made to do: programs that are right, and what goes wrong on purpose."""
+"""Programs of two units: those that are right, and those in which something goes wrong on purpose."""
 
 import random
 from collections.abc import Callable, Sequence

@@ -40,8 +40,8 @@ _CONFIGS = {"tiny": TINY, "wide": UNIT.changed(**WIDE), "no pool": UNIT.changed(
 
 
 _SHORT = {
-    ("random programs", "wide"), ("errors", "wide"), ("closed jobs", "wide"), ("duplicates", "wide"), ("errors", "tiny"),
-    ("random programs", "no pool"),
+    ("random programs", "wide"), ("errors", "wide"), ("closed jobs", "wide"), ("duplicates", "wide"),
+    ("errors", "tiny"), ("random programs", "no pool"),
 }
 
 
@@ -136,7 +136,7 @@ def _played(scenario: str, seeds: Iterable[int]) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_small_unit(seed: int) -> None:
-    """What the planted errors below are planted in passes."""
+    """Passes: the planted errors below are planted in this one."""
     _simulated([seed])
 
 
