@@ -122,7 +122,7 @@ def _simulated(seeds: Iterable[int]) -> None:
         author = Author(TINY, rng)
         for _ in range(2):
             pair.post(author.conversation(FIRST_JOB))
-        pair.simulate(cycles=900)
+        pair.simulate(cycles=3000)
 
 
 def _played(scenario: str, seeds: Iterable[int]) -> None:
