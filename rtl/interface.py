@@ -172,7 +172,7 @@ class JobReportKind(enum.Enum, shape=3):
     """A shared credit has returned without a packet; the job table knows whether one was out."""
     DUPLICATE = 4
     """A packet of the job was dropped as a duplicate: no CREDIT packet answers it."""
-    LENT_DUPLICATE = 5
+    SHARED_DUPLICATE = 5
     """The same of a packet on a shared credit."""
 
 
@@ -190,7 +190,7 @@ class JobShapes:
     ):
         self.job_bits, self.pulse_bits, self.unit_bits = job_bits, pulse_bits, unit_bits
         job = {"job_id": job_bits}
-        self.query = data.StructLayout({**job, "lent": 1})
+        self.query = data.StructLayout({**job, "shared": 1})
         self.answer = data.StructLayout({"ok": 1, "closed": 1, "unit": unit_bits, "base_pulse": pulse_bits})
         """See :class:`PlacementSignature`."""
         self.order = data.StructLayout({"kind": JobOrderKind, **job})
@@ -202,7 +202,7 @@ class JobShapes:
         """The answer: how the job stands after it, and whether `closed` is `changed`. `kept`: packets, and shared
         credits that peers hold; with `busy` and `owing` 0 too, nothing of it is left here. `written_off`: for its
         `unit`, and how many shared credits are `lost`."""
-        self.given = data.StructLayout({**job, "lent": 1, "granted": 1})
+        self.given = data.StructLayout({**job, "shared": 1, "granted": 1})
         """A CREDIT packet leaves this NIC: the packet that it answers travelled on a shared credit; it brings one."""
         self.report = data.StructLayout({"kind": JobReportKind, **job, "owing": 1, "pulses": pulse_bits})
         """From an offload unit to the job table: one reason for a job to stay at the unit has ended."""
@@ -223,8 +223,8 @@ class PlacementSignature(wiring.Signature):
     """A client's port on the job table: which offload unit serves a job?
 
     Every ``query`` gets one ``answer``, in order. The meaning of `ok`, and the obligations that it brings, depend on
-    the client: see :class:`rtl.nic.job_table.JobTable`. `lent`: a packet on a shared credit. `base_pulse` is the number
-    of the job's next pulse; `closed`: software has closed the job.
+    the client: see :class:`rtl.nic.job_table.JobTable`. `shared`: a packet on a shared credit. `base_pulse` is the
+    number of the job's next pulse; `closed`: software has closed the job.
     """
 
     def __init__(self, shapes: JobShapes = JOBS):

@@ -123,6 +123,8 @@ def run_bench(
         "CONIC_INPUTS": json.dumps(design.inputs),
         "CONIC_SEED": str(seed),
         "PYTHONHASHSEED": "0",  # sets iterate in the same order in a replay
+        # Assertions of benches say the values. Those of all that they import would: compiling it anew takes seconds.
+        "COCOTB_REWRITE_ASSERTION_FILES": "testbench/*.py",
     }
 
     name = f"{bench} {environment['CONIC_PARAMETERS']} {testcase}"

@@ -38,7 +38,8 @@ class CuckooLookup(wiring.Component):
         Keys, answers.
     ready : ``In(1)``
         The table can be read.
-    address : ``Out(ArrayLayout(index_bits, banks))``, enable : ``Out(1)``, found : ``In(ArrayLayout(entry, places))``
+    address : ``Out(ArrayLayout(index_bits, banks))``, enable : ``Out(1)``,
+    found : ``In(ArrayLayout(entry, candidates))``
         Read ports of the memories.
     entries : ``In(ArrayLayout({valid, entry}, stash))``
         The stash.
@@ -49,7 +50,7 @@ class CuckooLookup(wiring.Component):
     """
 
     def __init__(self, *, code: TagCode, banks: int, ways: int, index_bits: int, stash: int):
-        self.code, self.banks, self.index_bits, self.n_places, self.n_stash = (
+        self.code, self.banks, self.index_bits, self.n_candidates, self.n_stash = (
             code, banks, index_bits, banks * ways, stash
         )
         super().__init__({
@@ -57,7 +58,7 @@ class CuckooLookup(wiring.Component):
             "o": Out(stream.Signature(answer_layout(code.slot_bits))),
             "ready": In(1),
             "address": Out(data.ArrayLayout(index_bits, banks)), "enable": Out(1),
-            "found": In(data.ArrayLayout(code.entry, self.n_places)),
+            "found": In(data.ArrayLayout(code.entry, self.n_candidates)),
             "entries": In(data.ArrayLayout(stash_layout(code), stash)),
             "going": In(data.ArrayLayout(removal_layout(code), 2)),
             "corrected": Out(1), "uncorrectable": Out(1),
@@ -65,7 +66,7 @@ class CuckooLookup(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        code, n = self.code, self.n_places + self.n_stash
+        code, n = self.code, self.n_candidates + self.n_stash
         advance = Signal()
         m.d.comb += [
             advance.eq(~self.o.valid | self.o.ready), self.enable.eq(advance), self.i.ready.eq(advance & self.ready),
@@ -101,13 +102,13 @@ class CuckooLookup(wiring.Component):
         slots = Signal(data.ArrayLayout(code.entry["slot"].shape, n))
         gone = Signal.like(left)
         with m.If(advance):
-            for p in range(self.n_places):
+            for p in range(self.n_candidates):
                 is_same, is_wrong, is_doubt = code.differs(m, self.found[p].code, compared)
                 m.d.sync += [
                     same[p].eq(is_same), wrong[p].eq(is_wrong), doubt[p].eq(is_doubt), slots[p].eq(self.found[p].slot),
                 ]
             for j in range(self.n_stash):
-                p = self.n_places + j
+                p = self.n_candidates + j
                 m.d.sync += [
                     same[p].eq(in_stash[j].same), wrong[p].eq(in_stash[j].wrong), doubt[p].eq(in_stash[j].doubt),
                     slots[p].eq(stash_slots[j]),

@@ -133,13 +133,13 @@ class CuckooTable(wiring.Component):
         for name, value in (("banks", banks), ("ways", ways)):
             if value & (value - 1):
                 raise ValueError(f"{name} must be a power of two, not {value!r}")
-        n_places = banks * ways
-        rows = n_entries // n_places if isinstance(n_entries, int) else 0
-        if rows < 2 or rows & (rows - 1) or rows * n_places != n_entries:
-            raise ValueError(f"n_entries must be {n_places} times a power of two from 2 on, not {n_entries!r}")
+        n_candidates = banks * ways
+        rows = n_entries // n_candidates if isinstance(n_entries, int) else 0
+        if rows < 2 or rows & (rows - 1) or rows * n_candidates != n_entries:
+            raise ValueError(f"n_entries must be {n_candidates} times a power of two from 2 on, not {n_entries!r}")
         self.n_entries, self.slot_bits, self.banks, self.ways = n_entries, slot_bits, banks, ways
         self.stash, self.max_kicks, self.ecc = stash, max_kicks, ecc
-        self.rows, self.n_places = rows, n_places
+        self.rows, self.n_candidates = rows, n_candidates
         self.index_bits = bits_for(rows - 1)
         self.code = TagCode(slot_bits=slot_bits, ecc=ecc)
         self.stage = data.StructLayout({
@@ -158,7 +158,7 @@ class CuckooTable(wiring.Component):
         # A memory for every way of all banks; way p belongs to bank p modulo the number of banks. Look-ups see what
         # was there before a write of the same cycle, as they do in the stash.
         writes, reads = [], []
-        for p in range(self.n_places):
+        for p in range(self.n_candidates):
             m.submodules[f"tags_{p}"] = tags = memory.Memory(shape=code.entry, depth=self.rows, init=[])
             writes.append(tags.write_port())
             reads.append(tags.read_port())
@@ -174,9 +174,9 @@ class CuckooTable(wiring.Component):
             m.d.sync += [swept_row.eq(swept_row + 1), swept.eq(swept_row == self.rows - 1)]
         self._elaborate_choice(m, stages, stash, swept)
         m.d.sync += [read.eq(asked), act.eq(read)]
-        m.d.comb += [reads[p].addr.eq(asked.rows[p % self.banks]) for p in range(self.n_places)]
+        m.d.comb += [reads[p].addr.eq(asked.rows[p % self.banks]) for p in range(self.n_candidates)]
 
-        write_at, swap_at = Signal(self.n_places), Signal(self.n_places)
+        write_at, swap_at = Signal(self.n_candidates), Signal(self.n_candidates)
         # Empty entries and victims are chosen at random, so that all banks fill alike and no exchange is repeated.
         chance = Signal(32, init=0x2545F491)
         # They follow each other while there is something to be done, and only then.
@@ -258,24 +258,24 @@ class CuckooTable(wiring.Component):
         code, read, act = self.code, stages.read, stages.act
         reads, stash, write_at, swap_at = storage.reads, storage.stash, storage.write_at, storage.swap_at
         removing = read.kind == Kind.REMOVE
-        acted, acted_at = Signal(self.stage), Signal(self.n_places)
+        acted, acted_at = Signal(self.stage), Signal(self.n_candidates)
         m.d.sync += [acted.eq(act), acted_at.eq(write_at)]
         same_as, over, clears = {}, {}, {}
-        for name, writer, places in (("act", act, write_at), ("acted", acted, acted_at)):
+        for name, writer, written_at in (("act", act, write_at), ("acted", acted, acted_at)):
             alike, _, _ = code.differs(m, read.entry.code, writer.entry.code)
             same_as[name] = Signal(name=f"same_as_{name}")
-            over[name] = Signal(self.n_places, name=f"over_by_{name}")
+            over[name] = Signal(self.n_candidates, name=f"over_by_{name}")
             clears[name] = writer.kind == Kind.REMOVE
             rows = Cat(read.rows[b] == writer.rows[b] for b in range(self.banks))
             m.d.comb += [
                 same_as[name].eq(alike & (~removing | code.same_slot(m, read.entry.slot, writer.entry.slot))),
-                over[name].eq(places & Cat(rows[p % self.banks] for p in range(self.n_places))),
+                over[name].eq(written_at & Cat(rows[p % self.banks] for p in range(self.n_candidates))),
             ]
 
-        match, empty, stored = (Signal(self.n_places, name=name) for name in ("match", "empty", "stored_match"))
-        preferred, victim = Signal(self.n_places), Signal(self.n_places)
-        index = Signal(range(max(2, self.n_places)))
-        m.d.comb += index.eq(chance[: len(index)] if self.n_places > 1 else 0)
+        match, empty, stored = (Signal(self.n_candidates, name=name) for name in ("match", "empty", "stored_match"))
+        preferred, victim = Signal(self.n_candidates), Signal(self.n_candidates)
+        index = Signal(range(max(2, self.n_candidates)))
+        m.d.comb += index.eq(chance[: len(index)] if self.n_candidates > 1 else 0)
         m.d.sync += victim.eq(1 << index)
         for p, port in enumerate(reads):
             found = port.data
@@ -294,7 +294,7 @@ class CuckooTable(wiring.Component):
         with m.Else():
             m.d.sync += stash.victim.eq(Array(port.data for port in reads)[index])
         m.d.comb += [
-            preferred.eq(empty & Cat(chance[p % 16 + 5] for p in range(self.n_places))),
+            preferred.eq(empty & Cat(chance[p % 16 + 5] for p in range(self.n_candidates))),
             stash.read.entry.eq(read.entry), stash.read.removing.eq(removing),
             stash.read.same_as_act.eq(same_as["act"]),
             # The tag that `read` wants may be the one that is just being displaced.
@@ -306,19 +306,19 @@ class CuckooTable(wiring.Component):
         """Carries an operation out, all of it in one cycle."""
         match, empty, victim, preferred = compared.match, compared.empty, compared.victim, compared.preferred
         stash, write_at, swap_at = storage.stash, storage.write_at, storage.swap_at
-        pool, place = (Signal(self.n_places, name=name) for name in ("pool", "place"))
+        pool, free_entry = (Signal(self.n_candidates, name=name) for name in ("pool", "free_entry"))
         m.d.comb += [
-            pool.eq(Mux(preferred.any(), preferred, empty)), place.eq(pool & -pool),
+            pool.eq(Mux(preferred.any(), preferred, empty)), free_entry.eq(pool & -pool),
             stash.act.index.eq(act.index), stash.act.entry.eq(act.entry),
         ]
         here, roomy = Signal(), Signal()
-        ended, twice, gone, settled = (Signal(name=name) for name in ("ended", "twice", "gone", "placed"))
+        ended, twice, gone, settled = (Signal(name=name) for name in ("ended", "twice", "gone", "settled"))
         m.d.comb += [here.eq(match.any() | stash.match.any()), roomy.eq(empty.any())]
         with m.Switch(act.kind):
             with m.Case(Kind.INSERT):
                 m.d.comb += [ended.eq(1), twice.eq(here)]
                 with m.If(~here):
-                    m.d.comb += [write_at.eq(place), settled.eq(roomy), stash.effect.put.eq(~roomy)]
+                    m.d.comb += [write_at.eq(free_entry), settled.eq(roomy), stash.effect.put.eq(~roomy)]
             with m.Case(Kind.REMOVE):
                 m.d.comb += [
                     write_at.eq(match), stash.effect.drop.eq(1), stash.effect.wake.eq(match.any()), gone.eq(here),
@@ -327,7 +327,7 @@ class CuckooTable(wiring.Component):
                 m.d.comb += stash.effect.back.eq(1)
                 with m.If(stash.moved.alive):
                     with m.If(roomy):
-                        m.d.comb += [write_at.eq(place), stash.effect.placed.eq(1), settled.eq(1)]
+                        m.d.comb += [write_at.eq(free_entry), stash.effect.placed.eq(1), settled.eq(1)]
                     with m.Elif(stash.moved.exhausted):
                         m.d.comb += stash.effect.rest.eq(1)
                     with m.Else():

@@ -11,10 +11,10 @@ from rtl.abi import HashKey, layout
 from rtl.buffer.hash_function import hash_index
 from rtl.kit.index import index_bits
 
-Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2, "duplicate": 1, "lent": 1})
+Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2, "duplicate": 1, "shared": 1})
 """A packet has left the packet buffer, worth so many reports to the job table:
-:class:`~rtl.credit.shared_pool.SharedPool` says how many. Or it was dropped as a `duplicate`, worth one; `lent`: it had
-travelled on a shared credit."""
+:class:`~rtl.credit.shared_pool.SharedPool` says how many. Or it was dropped as a `duplicate`, worth one; `shared`: it
+had travelled on a shared credit."""
 
 
 def key_fields(header) -> dict[str, Value]:
@@ -39,7 +39,7 @@ def key_hash(config: Config, key) -> Value:
     return hash_index(key, bits) if bits else Const(0, 0)
 
 
-def travels_lent(header) -> Value:
+def on_shared_credit(header) -> Value:
     """A collective packet travels on a shared credit, by its header; multicasts do not."""
     return header.loan & ~header.multicast
 

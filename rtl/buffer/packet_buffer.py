@@ -27,8 +27,8 @@ from rtl.buffer.layouts import (
     hash_bits,
     key_fields,
     key_hash,
+    on_shared_credit,
     tag_entries,
-    travels_lent,
 )
 from rtl.buffer.linear_table import LinearTable
 from rtl.buffer.packet_reader import PacketReader
@@ -167,7 +167,7 @@ class PacketBuffer(wiring.Component):
         connect(m, reader.o, flipped(self.o_read))
 
         # Packets come in one after the other. A tag goes to the table with its header.
-        kept_shape = data.StructLayout({"tag": tag_shape, "lent": 1})
+        kept_shape = data.StructLayout({"tag": tag_shape, "shared": 1})
         m.submodules.entered = entered = stream_queue(shape=kept_shape, depth=8)
         m.submodules.outcome = outcome = stream_queue(shape=1, depth=8)
         m.submodules.entering = entering = StreamRegister(
@@ -183,7 +183,7 @@ class PacketBuffer(wiring.Component):
             arriving.slot.eq(pool.o.payload),
             free.eq(~receiving & pool.o.valid & entered.i.ready & ~tells), offered.eq(header.valid & free),
             entering.i.valid.eq(offered), entering.i.payload.kept.tag.eq(arriving),
-            entering.i.payload.kept.lent.eq(travels_lent(header.payload)),
+            entering.i.payload.kept.shared.eq(on_shared_credit(header.payload)),
             entering.i.payload.hash.eq(key_hash(self.config, arriving.key)),
             table.insert.valid.eq(entering.o.valid), entering.o.ready.eq(table.insert.ready),
             table.insert.payload.eq(entering.o.payload.kept.tag), accept.eq(header.valid & (free & entering.i.ready)),
@@ -250,7 +250,7 @@ class PacketBuffer(wiring.Component):
             gone.i.valid.eq((self.free.valid & table.remove.ready & ~drops) | dropped),
             gone.i.payload.job_id.eq(Mux(drops, oldest.key.job_id, self.free.payload.free.key.job_id)),
             gone.i.payload.count.eq(Mux(drops, 1, self.free.payload.free.gone)),
-            gone.i.payload.duplicate.eq(drops), gone.i.payload.lent.eq(drops & entered.o.payload.lent),
+            gone.i.payload.duplicate.eq(drops), gone.i.payload.shared.eq(drops & entered.o.payload.shared),
             entered.o.ready.eq(Mux(outcome.o.payload, dropped, tells)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),

@@ -7,11 +7,11 @@ from amaranth.lib.wiring import In, Out
 from rtl.kit.memory import BlockMemory
 
 
-def rotate_up(value, places, *, bits: int):
-    """`value` rotated towards higher bits by `places` times `bits`; `places` counts modulo its width."""
-    for stage in range(len(places)):
+def rotate_up(value, lanes, *, bits: int):
+    """`value` rotated towards higher bits by `lanes` times `bits`; `lanes` counts modulo its width."""
+    for stage in range(len(lanes)):
         step = bits << stage
-        value = Mux(places[stage], Cat(value[len(value) - step:], value[: len(value) - step]), value)
+        value = Mux(lanes[stage], Cat(value[len(value) - step:], value[: len(value) - step]), value)
     return value
 
 
@@ -89,11 +89,11 @@ class ByteMemory(wiring.Component):
             m.d.sync += put.count.eq(0)
         lane = put.address[:lane_bits]
         turned = Signal(self.data_width)
-        places = Signal(lane_bits)
+        lanes = Signal(lane_bits)
         wide = Signal(2 * flit_bytes)
         ones = Array(Const((1 << count) - 1, flit_bytes) for count in range(flit_bytes + 1))[put.count]
         m.d.comb += [
-            places.eq(lane - put.first), turned.eq(rotate_up(put.data, places, bits=8)),
+            lanes.eq(lane - put.first), turned.eq(rotate_up(put.data, lanes, bits=8)),
             wide.eq(ones << lane),
         ]
         write_odd = put.address[lane_bits]

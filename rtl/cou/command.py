@@ -42,12 +42,14 @@ class CouShapes:
         self.notice = credit_notice(formats)
         self.context = index_bits(config.cou.n_contexts)
         self.job = index_bits(config.cou.n_jobs)
-        self.place = index_bits(config.cou.sequence_depth)
+        self.position = index_bits(config.cou.sequence_depth)
         self.packet = index_bits(config.buffer_slots)
         self.peer = index_bits(config.cou.n_peers)
         inline = inline_layout(config.datapath.data_width)
-        self.word_place = data.StructLayout({"index": inline["index"].width, "position": self.place, "job": self.job})
-        """Place of a word of inline data in the memory of a unit."""
+        self.word_address = data.StructLayout({
+            "index": inline["index"].width, "position": self.position, "job": self.job,
+        })
+        """Address of a word of inline data in the memory of a unit."""
         self.beats_per_context = config.datapath.mtu // config.datapath.flit_bytes
         self.beats = bits_for(self.beats_per_context)
         self.flit_log2 = index_bits(config.datapath.flit_bytes)
@@ -67,8 +69,8 @@ class CouShapes:
         """Pieces of equal size at equal distances, and a smaller one behind them, which alone may be empty."""
         self.operation = data.StructLayout({
             "job": self.job, "job_id": formats.job_bits, "vp": formats.vp_bits, "tag": 32, "length": 32,
-            "pulse_bytes": 16, "base_pulse": formats.pulse_bits, "n_descriptors": self.place + 1, "blocks": self.blocks,
-            "lazy": 1, "terms": TERMS_BITS,
+            "pulse_bytes": 16, "base_pulse": formats.pulse_bits, "n_descriptors": self.position + 1,
+            "blocks": self.blocks, "lazy": 1, "terms": TERMS_BITS,
         })
         """`lazy`: no descriptor reads blocks that another one has merely sent from host memory."""
         self.start = data.StructLayout({
@@ -78,7 +80,7 @@ class CouShapes:
         """A pulse that begins; `cut` and `clear` are those of its operation's blocks."""
         self.address = config.nic.address_bits
         self.load = data.StructLayout({
-            "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "beside": 1,
+            "context": self.context, "job": self.job, "position": self.position, "from_payload": 1, "beside": 1,
             "addr": self.address, "pieces": self.pieces,
         })
         """`beside`: nobody waits for a report; the pass that reads the operand may be on its way."""

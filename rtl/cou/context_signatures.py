@@ -20,8 +20,8 @@ def event(shape: ShapeLike) -> wiring.Signature:
 def look_layout(shapes: CouShapes) -> data.StructLayout:
     """Registers of a context, as the plan stage reads them."""
     return data.StructLayout({
-        "job": shapes.job, "position": shapes.place, "packet_there": 1, "sure": 1, "packet": shapes.packet, "loaded": 1,
-        "measured": 1,
+        "job": shapes.job, "position": shapes.position, "packet_there": 1, "sure": 1, "packet": shapes.packet,
+        "loaded": 1, "measured": 1,
     })
 
 
@@ -173,15 +173,15 @@ class SequenceViewSignature(wiring.Signature):
 
     Members
     -------
-    fetch, place : ``Out``
-        The descriptor at `place` is wanted.
+    fetch, address : ``Out``
+        The descriptor at `address` is wanted.
     control : ``In(DescriptorControl)``
         It comes a cycle later, and stays until the next `fetch`.
     """
 
     def __init__(self, shapes: CouShapes):
         super().__init__({
-            "fetch": Out(1), "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
+            "fetch": Out(1), "address": Out(data.StructLayout({"position": shapes.position, "job": shapes.job})),
             "control": In(shapes.control),
         })
 
@@ -191,8 +191,8 @@ class WordsSignature(wiring.Signature):
 
     Members
     -------
-    place : ``Out``
-        The word at this place is wanted.
+    address : ``Out``
+        The word at this address is wanted.
     word : ``In(data_width)``
         It comes a cycle later.
     taken : ``Out(1)``
@@ -200,7 +200,7 @@ class WordsSignature(wiring.Signature):
     """
 
     def __init__(self, shapes: CouShapes, data_width: int):
-        super().__init__({"place": Out(shapes.word_place), "word": In(data_width), "taken": Out(1)})
+        super().__init__({"address": Out(shapes.word_address), "word": In(data_width), "taken": Out(1)})
 
 
 class StandstillSignature(wiring.Signature):

@@ -82,7 +82,7 @@ class JobReporter(wiring.Component):
             m.d.sync += again.eq((count == 2) & ~again)
         kind = Mux(
             self.i_gone.payload.duplicate,
-            Mux(self.i_gone.payload.lent, JobReportKind.LENT_DUPLICATE, JobReportKind.DUPLICATE),
+            Mux(self.i_gone.payload.shared, JobReportKind.SHARED_DUPLICATE, JobReportKind.DUPLICATE),
             JobReportKind.PACKET_GONE,
         )
         for port, job_id, what in (

@@ -24,12 +24,12 @@ def tag_layout(config: Config) -> data.StructLayout:
     """Layout of the fields that travel through the reduce unit beside a beat.
 
     It is the `last` one of its pass; the pass has data to `store`, to `send`, to `write_back`; how many bytes of the
-    last beat belong to it (`tail`, 0: all of them); where the beat lies (`place`) in the results of its `context`.
+    last beat belong to it (`tail`, 0: all of them); where the beat lies (`position`) in the results of its `context`.
     """
     shapes = CouShapes(config)
     return data.StructLayout({
         "last": 1, "store": 1, "send": 1, "write_back": 1, "tail": (config.datapath.flit_bytes - 1).bit_length(),
-        "place": (config.cou.intermediate_bytes - 1).bit_length(), "context": shapes.context,
+        "position": (config.cou.intermediate_bytes - 1).bit_length(), "context": shapes.context,
     })
 
 
@@ -152,7 +152,7 @@ class Lane(wiring.Component):
         m.d.comb += [
             request.a.eq(here.data), request.b.eq(packets.beats.payload.data),
             *(request[name].eq(here.aside[name]) for name in ("select", "datatype", "operator")),
-            request.odd.eq(here.odd), request.tag.eq(tag), tag.last.eq(here.last), tag.place.eq(here.place),
+            request.odd.eq(here.odd), request.tag.eq(tag), tag.last.eq(here.last), tag.position.eq(here.position),
             tag.store.eq(~here.empty), tag.send.eq(here.aside.send & ~here.empty),
             *(tag[name].eq(here.aside[name]) for name in ("write_back", "tail", "context")),
             # Damage is reported at the end of a pass, so beats advance only while the report register has room. `calm`

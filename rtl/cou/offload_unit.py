@@ -26,6 +26,7 @@ from rtl.credit.credit_receiver import CreditReceiver
 from rtl.credit.credit_return import CreditReturn
 from rtl.credit.credit_table import CreditTable
 from rtl.credit.shared_pool import NoPool, SharedPool
+from rtl.credit.write_off import WriteOff
 from rtl.kit.stage import StreamPath, connect_through
 
 
@@ -54,12 +55,14 @@ class OffloadUnit(wiring.Component):
             CreditTable(config), CreditReturn(config), CreditReceiver(config)
         )
         self.shared_pool = SharedPool(pool=pool) if pool else NoPool()
+        self.write_off = WriteOff(pool=pool)
         self.reporter, self.activity = JobReporter(), Activity()
         # An error of a pass waits in the lane already.
         self.faults = FaultCollector(CouShapes(config), registered=(False, True, True, True, True))
         for name in (
             "store", "operations", "trigger", "loader", "buffer", "aggregator", "stored", "exit", "closer",
-            "credit_table", "credit_return", "credit_receiver", "shared_pool", "reporter", "activity", "faults",
+            "credit_table", "credit_return", "credit_receiver", "shared_pool", "write_off", "reporter", "activity",
+            "faults",
         ):
             m.submodules[name] = getattr(self, name)
         self._connect_operations(m)
@@ -163,19 +166,17 @@ class OffloadUnit(wiring.Component):
         connect(m, table.o_rest, reporter.i_rest)
         connect_through(m, "report_stage", StreamPath(reporter.o, flipped(self.o_report)))
         connect(m, flipped(self.jobs).closing, closer.order)
-        m.d.comb += [closer.holds.eq(self.operations.holds), self.operations.close.eq(closer.ends)]
-        written_off, order = table.i_write_off, self.jobs.write_off
+        connect(m, flipped(self.jobs).write_off, self.write_off.i)
+        connect(m, self.write_off.o, table.i_write_off)
         m.d.comb += [
-            written_off.valid.eq(order.valid), written_off.payload.job_id.eq(order.payload.job_id),
-            order.ready.eq(written_off.ready),
+            closer.holds.eq(self.operations.holds), self.operations.close.eq(closer.ends),
+            self.shared_pool.lost.eq(self.write_off.lost),
         ]
-        with m.If(order.valid & order.ready):
-            m.d.comb += self.shared_pool.lost.eq(order.payload.lost)
 
     def _connect_registers(self, m: Module) -> None:
         """Settings; events that are counted, and those of timelines."""
         trigger, buffer, settings, status = self.trigger, self.buffer, self.settings, self.status
-        counts, pool = status.counts, self.shared_pool.consumption
+        counts = status.counts
         connect(m, trigger.trace, flipped(status).trace)
         m.d.comb += [
             trigger.node_id.eq(settings.node_id), self.credit_return.node_id.eq(settings.node_id),
@@ -185,8 +186,6 @@ class OffloadUnit(wiring.Component):
             self.activity.engine.eq(self.aggregator.activity[1]), status.state.eq(self.activity.o),
             status.busy.eq(self.store.busy), status.statistics.eq(buffer.statistics),
             counts.inserted.eq(buffer.inserted), counts.duplicate.eq(buffer.duplicate),
-            counts.dropped.eq(self.closer.dropped), counts.loan_granted.eq(pool.taken & pool.granted),
-            counts.loan_unused.eq(self.shared_pool.unused),
+            counts.dropped.eq(self.closer.dropped), counts.shared_granted.eq(self.shared_pool.granted),
+            counts.shared_unused.eq(self.shared_pool.unused), counts.fired.eq(trigger.fired),
         ]
-        # Known late in its cycle, and only counted.
-        m.d.sync += counts.fired.eq(trigger.fired)

@@ -111,7 +111,7 @@ class OperandLoader(wiring.Component):
         Gives the stream of loads.
         """
         m.submodules.turns = turns = AlternatingQueue(
-            shape=self.shapes.load, depth=self.config.cou.n_contexts, key=lambda load: load.place, holds=True,
+            shape=self.shapes.load, depth=self.config.cou.n_contexts, key=lambda load: load.position, holds=True,
         )
         load = stream.Signature(self.shapes.load).create()
         past = turns.empty & room
@@ -188,15 +188,15 @@ class OperandLoader(wiring.Component):
             ]
 
     def _lay_down(self, m: Module, load):
-        """Data: one context after the other. `place` is the next byte in the operand memory, `at` that in the flits
+        """Data: one context after the other. `to_byte` is the next byte in the operand memory, `at` that in the flits
         that bring it."""
         config, shapes = self.config, self.shapes
         width, flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
         lane_bits = (flit_bytes - 1).bit_length()
-        place_bits = lane_bits + self.beat_bits
+        byte_bits = lane_bits + self.beat_bits
         current, incoming = load.payload, self.read.data
         m.submodules.walk = walk = PieceWalk(config)
-        place, at, left = Signal(place_bits), Signal(6), Signal(shapes.bytes)
+        to_byte, at, left = Signal(byte_bits), Signal(6), Signal(shapes.bytes)
         # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them, or the load does
         # (`final`), are found out with the beat before. The next piece begins at `next_at`, and is `whole` or not.
         here, ends, final, last, writes = Signal(lane_bits + 1), Signal(), Signal(), Signal(), Signal()
@@ -210,20 +210,20 @@ class OperandLoader(wiring.Component):
                 here.eq(Mux(fits, n_bytes, room)),
             ]
 
-        # Inline data come a cycle after their place, so that is the place of the next beat.
+        # Inline data come a cycle after their address, so that is the address of the next beat.
         then_at = Signal.like(at)
         m.d.comb += [
-            walk.pieces.eq(current.pieces), then_at.eq(at), self.words.place.index.eq(then_at[lane_bits:]),
-            self.words.place.job.eq(current.job), self.words.place.position.eq(current.place),
+            walk.pieces.eq(current.pieces), then_at.eq(at), self.words.address.index.eq(then_at[lane_bits:]),
+            self.words.address.job.eq(current.job), self.words.address.position.eq(current.position),
         ]
         m.d.comb += self.words.taken.eq(writes & current.from_payload)
         m.d.sync += at.eq(then_at)
 
         put = Signal(data.StructLayout({
-            "address": place_bits + shapes.context, "first": lane_bits, "count": lane_bits + 1, "data": width,
+            "address": byte_bits + shapes.context, "first": lane_bits, "count": lane_bits + 1, "data": width,
         }))
         m.d.comb += [
-            put.address.eq(Cat(place, current.context)), put.first.eq(at[:lane_bits]), put.count.eq(here),
+            put.address.eq(Cat(to_byte, current.context)), put.first.eq(at[:lane_bits]), put.count.eq(here),
             put.data.eq(Mux(current.from_payload, self.words.word, incoming.payload.data)),
         ]
         self._keep(m, put, writes)
@@ -245,7 +245,7 @@ class OperandLoader(wiring.Component):
             with m.State("IDLE"):
                 m.d.comb += then_at.eq(current.addr)
                 m.d.sync += [
-                    place.eq(0), failed.eq(0), next_at.eq(current.addr + current.pieces.stride),
+                    to_byte.eq(0), failed.eq(0), next_at.eq(current.addr + current.pieces.stride),
                     whole.eq(current.pieces.count > 1),
                 ]
                 first_bytes = Mux(current.pieces.count != 0, current.pieces.bytes, current.pieces.last_bytes)
@@ -263,7 +263,7 @@ class OperandLoader(wiring.Component):
                 m.d.comb += incoming.ready.eq(~current.from_payload & may_end)
                 with m.If((current.from_payload | incoming.valid) & may_end):
                     m.d.comb += [writes.eq(1), then_at.eq(at + here)]
-                    m.d.sync += [place.eq(place + here), *finds(flit_bytes, left - here, last)]
+                    m.d.sync += [to_byte.eq(to_byte + here), *finds(flit_bytes, left - here, last)]
                     refused = ~current.from_payload & incoming.payload.last & incoming.payload.error
                     m.d.sync += failed.eq(failed | refused)
                     with m.If(ends):

@@ -25,10 +25,10 @@ def read_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
 
 def operand_layout(config: Config, aside: ShapeLike) -> data.StructLayout:
     """A beat of an operand. `odd`: it is a second, a fourth, … one. `empty`: the only one of a pass without data.
-    `place`: where it lies in the intermediate result."""
+    `position`: where it lies in the intermediate result."""
     return data.StructLayout({
         "data": config.datapath.data_width, "first": 1, "last": 1, "odd": 1, "empty": 1,
-        "place": (config.cou.intermediate_bytes - 1).bit_length(), "aside": aside,
+        "position": (config.cou.intermediate_bytes - 1).bit_length(), "aside": aside,
     })
 
 
@@ -107,7 +107,7 @@ class OperandReader(wiring.Component):
         result_log2 = (self.config.cou.intermediate_bytes - 1).bit_length()
         todo = self.i.payload
         info = data.StructLayout({
-            "a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "place": result_log2, "aside": self.aside,
+            "a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "position": result_log2, "aside": self.aside,
         })
 
         # Three stages: an address at the memories, a word at their outputs, a word in the register behind.
@@ -118,7 +118,7 @@ class OperandReader(wiring.Component):
         begun, able = Signal(), Signal()
         to_read, to_there = Signal(), Signal()
         # Where a beat lies, and whether it is the last one, is found out with the beat before it.
-        place, behind, final = Signal(result_log2), Signal(result_log2), Signal()
+        position, behind, final = Signal(result_log2), Signal(result_log2), Signal()
         m.d.comb += [
             to_there.eq(~there_valid | self.o.ready), to_read.eq(~read_valid | to_there),
             here.eq((todo.a != Source.OPERAND) | ~self.filling.bit_select(todo.context, 1)),
@@ -128,16 +128,16 @@ class OperandReader(wiring.Component):
             offered.last.eq(Mux(first, todo.single, final)),
             offered.aside.eq(todo.aside),
             self.i.ready.eq(able & offered.last),
-            place.eq(Mux(first, todo.position, behind)), offered.place.eq(place),
+            position.eq(Mux(first, todo.position, behind)), offered.position.eq(position),
             # The memories may read what nobody has asked for: it counts if somebody has.
             self.operands.address.eq(Cat(index[: self.beat_bits], todo.context)), self.operands.enable.eq(to_read),
-            self.results.address.eq(Cat(place, todo.context)), self.results.enable.eq(to_read),
+            self.results.address.eq(Cat(position, todo.context)), self.results.enable.eq(to_read),
             self.operands.advance.eq(to_there), self.results.advance.eq(to_there),
         ]
         with m.If(asks):
             m.d.sync += [
                 index.eq(Mux(offered.last, 0, index + 1)), first.eq(offered.last), begun.eq(0),
-                behind.eq(place + self.config.datapath.flit_bytes), final.eq((index + 2) << flit_log2 >= todo.bytes),
+                behind.eq(position + self.config.datapath.flit_bytes), final.eq((index + 2) << flit_log2 >= todo.bytes),
             ]
         with m.Elif(self.begins):
             m.d.sync += begun.eq(1)
@@ -150,7 +150,7 @@ class OperandReader(wiring.Component):
 
         m.d.comb += [
             self.o.valid.eq(there_valid),
-            *(self.o.payload[name].eq(there[name]) for name in ("first", "last", "odd", "empty", "place", "aside")),
+            *(self.o.payload[name].eq(there[name]) for name in ("first", "last", "odd", "empty", "position", "aside")),
         ]
         with m.Switch(there.a):
             with m.Case(Source.OPERAND):

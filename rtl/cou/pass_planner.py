@@ -53,7 +53,7 @@ def plan_layout(shapes: CouShapes) -> data.StructLayout:
     either of them, or `mismatch`.
     """
     return data.StructLayout({
-        "context": shapes.context, "job": shapes.job, "place": shapes.place, "step": Step,
+        "context": shapes.context, "job": shapes.job, "position": shapes.position, "step": Step,
         "fill": 1, "unsure": 1, "load": shapes.load, "key": shapes.key, "wanted": 16, "consumed": 16,
         "query": data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32, "right": 2}),
         "members": shapes.formats.member_bits, "sends": 1, "foreign": 1, "mismatch": 1, "brought_bytes": 16,
@@ -199,7 +199,7 @@ class PassPlanner(wiring.Component):
         progress, desc, plan = self.progress, self.desc, self.plan
         clear = progress.clear
         return [
-            plan.context.eq(self.context), plan.job.eq(self.look.job), plan.place.eq(self.look.position),
+            plan.context.eq(self.context), plan.job.eq(self.look.job), plan.position.eq(self.look.position),
             plan.fill.eq(v.fills), plan.unsure.eq(v.there & ~self.look.sure),
             plan.cut.eq(self.operation.blocks.cut), plan.clears.eq(clear), plan.consumed.eq(progress.consumed),
             plan.sends.eq(v.sends), plan.foreign.eq(v.foreign), plan.direct.eq(v.direct),
@@ -230,7 +230,7 @@ class PassPlanner(wiring.Component):
         progress, desc, operation, plan = self.progress, self.desc, self.operation, self.plan
         load, key = plan.load, plan.key
         return [
-            load.context.eq(self.context), load.job.eq(self.look.job), load.place.eq(self.look.position),
+            load.context.eq(self.context), load.job.eq(self.look.job), load.position.eq(self.look.position),
             load.from_payload.eq(desc.operand == Operand.PAYLOAD), load.pieces.eq(self.slice.pieces),
             load.addr.eq(Mux(load.from_payload, 0, desc.local_addr) + self.slice.start),
             key.job_id.eq(operation.job_id), key.node_id.eq(self.node_id), key.vp.eq(operation.vp),

@@ -47,7 +47,7 @@ class PieceWriter(wiring.Component):
         # the beat before it. `ahead`: the next one taken makes none. `alone`: the piece lies in one beat of the run.
         # `used_up`: with the piece's last beat nothing more is to be done.
         self.piece = data.StructLayout({
-            "to_take": counts, "to_make": counts, "places": (config.datapath.flit_bytes - 1).bit_length(),
+            "to_take": counts, "to_make": counts, "turn": (config.datapath.flit_bytes - 1).bit_length(),
             "last_taken": 1, "last_made": 1, "ahead": 1, "alone": 1, "used_up": 1,
         })
         super().__init__({
@@ -113,7 +113,7 @@ class PieceWriter(wiring.Component):
         n_taken, n_made = ((count + (flit_bytes - 1))[lane_bits:] for count in (taken_bytes, made_bytes))
         m.d.comb += [
             walk.pieces.eq(run.pieces), walk.advance.eq(taken),
-            piece.to_take.eq(n_taken), piece.to_make.eq(n_made), piece.places.eq(lane - source),
+            piece.to_take.eq(n_taken), piece.to_make.eq(n_made), piece.turn.eq(lane - source),
             piece.last_taken.eq(n_taken == 1), piece.last_made.eq(n_made == 1), piece.alone.eq(n_taken == 1),
             piece.ahead.eq((lane < source) & (n_taken != 1)),
             piece.used_up.eq((taken_bytes[:lane_bits] == 0) | last),
@@ -137,15 +137,15 @@ class PieceWriter(wiring.Component):
         beat, out = self.i_beat, self.write.data
         held, turned = Signal(width), Signal(width)
         busy, now = Signal(), Signal(self.piece)
-        m.d.comb += turned.eq(rotate_up(beat.payload, now.places, bits=8))
+        m.d.comb += turned.eq(rotate_up(beat.payload, now.turn, bits=8))
 
-        # Lanes below `places` come from the beat before, if the piece began in it. A beat of leftovers has none of the
+        # Lanes below `turn` come from the beat before, if the piece began in it. A beat of leftovers has none of the
         # beat on offer, which belongs to somebody else and may change.
         flush = Signal()
         for byte in range(flit_bytes):
             bits = slice(8 * byte, 8 * byte + 8)
             m.d.comb += out.payload.data[bits].eq(
-                Mux((byte < now.places) & (flush | ~now.alone), held[bits], Mux(flush, 0, turned[bits]))
+                Mux((byte < now.turn) & (flush | ~now.alone), held[bits], Mux(flush, 0, turned[bits]))
             )
 
         moved, ends = Signal(), Signal()

@@ -103,7 +103,7 @@ class PlanStage(wiring.Component):
             self.look.context.eq(self.i.payload), fetch.eq(self.i.valid & self.i.ready),
             sequence.fetch.eq(fetch),
             far_read.addr.eq(self.i.payload), far_read.en.eq(fetch),
-            sequence.place.position.eq(registers.position), sequence.place.job.eq(registers.job),
+            sequence.address.position.eq(registers.position), sequence.address.job.eq(registers.job),
             header.enable.eq(fetch & registers.packet_there), header.slot.eq(registers.packet),
             view.job.eq(look.job),
             planner.context.eq(context), planner.look.eq(look), planner.progress.eq(far_read.data),

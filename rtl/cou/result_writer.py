@@ -128,7 +128,7 @@ class ResultWriter(wiring.Component):
             packets.i.payload.data.eq(data_here),
             writes.i.valid.eq(go & here.write_back), writes.i.payload.eq(data_here),
             self.o_done.valid.eq(go & here.last), self.o_done.payload.context.eq(here.context),
-            self.store_enable.eq(go & here.store), self.store_address.eq(Cat(here.place, here.context)),
+            self.store_enable.eq(go & here.store), self.store_address.eq(Cat(here.position, here.context)),
             self.store_beat.eq(data_here), self.store_count.eq(flit_bytes),
         ]
         with m.If(here.last):

@@ -40,7 +40,8 @@ class _Entries:
         self.owner = Array(Signal(shapes.formats.job_bits, name=f"owner_{job}") for job in range(n_jobs))
         self.over, self.over_job = Signal(name="over"), Signal(shapes.formats.job_bits, name="over_job")
         self.begun, self.filling = Signal(name="begun"), Signal(shapes.job, name="filling")
-        self.position, self.base = Signal(shapes.place, name="position"), Signal(shapes.formats.pulse_bits, name="base")
+        self.position = Signal(shapes.position, name="position")
+        self.base = Signal(shapes.formats.pulse_bits, name="base")
 
 
 class SequenceStore(wiring.Component):
@@ -93,12 +94,12 @@ class SequenceStore(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         shapes = self.shapes
-        depth = 1 << (shapes.place + shapes.job)
+        depth = 1 << (shapes.position + shapes.job)
 
         # Nobody uses a descriptor before its sequence is complete.
         m.submodules.controls = control = BlockMemory(shape=shapes.control, depth=depth, careless=True)
         m.d.comb += [
-            control.read_enable.eq(self.view.fetch), control.read_address.eq(self.view.place),
+            control.read_enable.eq(self.view.fetch), control.read_address.eq(self.view.address),
             self.view.control.eq(control.read_data),
         ]
 
@@ -206,23 +207,23 @@ class SequenceStore(wiring.Component):
         width, incoming = self.config.datapath.data_width, self.port.descriptor
         n_words = inline_words(width)
         m.submodules.inline_words = words = BlockMemory(
-            shape=width, depth=1 << self.shapes.word_place.size, careless=True,
+            shape=width, depth=1 << self.shapes.word_address.size, careless=True,
             shallow=self.config.datapath.block_memories,
         )
-        receives, place = Signal(), Signal(self.shapes.place + self.shapes.job)
+        receives, filled = Signal(), Signal(self.shapes.position + self.shapes.job)
         with m.If(incoming.valid & incoming.ready):
-            m.d.sync += [receives.eq(~incoming.payload.abort), place.eq(Cat(s.position, s.filling))]
+            m.d.sync += [receives.eq(~incoming.payload.abort), filled.eq(Cat(s.position, s.filling))]
         with m.Elif(self.inline_data.valid & (self.inline_data.index == n_words - 1)):
             m.d.sync += receives.eq(0)
         m.d.comb += [
             words.write_enable.eq(self.inline_data.valid & receives), words.write_data.eq(self.inline_data.data),
-            words.write_address.eq(Cat(self.inline_data.index, place)),
-            words.read_enable.eq(1), words.read_address.eq(self.words.place), self.words.word.eq(words.read_data),
+            words.write_address.eq(Cat(self.inline_data.index, filled)),
+            words.read_enable.eq(1), words.read_address.eq(self.words.address), self.words.word.eq(words.read_data),
         ]
-        wanted, missing = self.words.place, Signal()
+        wanted, missing = self.words.address, Signal()
         m.d.sync += [
             missing.eq(
-                receives & (Cat(wanted.position, wanted.job) == place)
+                receives & (Cat(wanted.position, wanted.job) == filled)
                 & ~(self.inline_data.valid & (self.inline_data.index > wanted.index))
             ),
             Assert(~(self.words.taken & missing), "inline data are read before they have come"),

@@ -8,7 +8,7 @@ from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.kit.step_pipeline import StepPipeline, StepValues
 
-CUTS = ("clip", "place")
+CUTS = ("clip", "locate")
 """Steps that end in registers."""
 
 
@@ -82,10 +82,10 @@ class SliceMeter(wiring.Component):
         pipeline = StepPipeline(m, cuts=CUTS, stays=True)
         v = pipeline.run(None, ("reach", self._reach), ("clip", self._clip))
         v = self._multiply(m, v, begin=pipeline.cycles())
-        v = pipeline.run(v, ("place", self._place))
+        v = pipeline.run(v, ("locate", self._locate))
         pipeline.finish()
         # Once it is known it stays, so a register may say so.
-        m.d.sync += self.done.eq(v.complete & pipeline.follow(v.complete, "place", name="summed"))
+        m.d.sync += self.done.eq(v.complete & pipeline.follow(v.complete, "locate", name="summed"))
         m.d.comb += [
             self.o.position.eq(v.position), self.o.size.eq(v.end_position - v.position),
             self.o.start.eq(v.start + self.offset),
@@ -138,7 +138,7 @@ class SliceMeter(wiring.Component):
         m.d.comb += complete.eq(self.run & (cycle == n_cycles))
         return StepValues(**vars(v), start=start, before=before, behind=behind, complete=complete)
 
-    def _place(self, v: StepValues) -> dict:
+    def _locate(self, v: StepValues) -> dict:
         """Where the slice begins and ends in the intermediate result."""
         return {
             "position": (v.before + Mux(v.begins_behind, v.rest, 0))[:self.shapes.result_bytes],

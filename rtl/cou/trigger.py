@@ -189,7 +189,7 @@ class Trigger(wiring.Component):
         start, done, begun = self.i_start, self.passes.done, contexts.i_start
         formats = shapes.formats
         note = data.StructLayout({
-            "job": shapes.job, "job_id": formats.job_bits, "pulse": formats.pulse_bits, "place": shapes.place,
+            "job": shapes.job, "job_id": formats.job_bits, "pulse": formats.pulse_bits, "position": shapes.position,
         })
         m.submodules.notes = notes = memory.Memory(shape=note, depth=n, init=[])
         noting, noted = notes.write_port(), notes.read_port(domain="comb")
@@ -220,7 +220,7 @@ class Trigger(wiring.Component):
 
             noting.en.eq(act.step.fire), noting.addr.eq(act.step.context), noting.data.job.eq(acting.job),
             noting.data.job_id.eq(header.job_id), noting.data.pulse.eq(header.pulse),
-            noting.data.place.eq(acting.place),
+            noting.data.position.eq(acting.position),
             noted.addr.eq(done.payload.context), contexts.done.context.eq(done.payload.context),
         ]
         m.submodules.firings = firings = stream_queue(shape=TraceEvent, depth=max(2, n))
@@ -229,13 +229,13 @@ class Trigger(wiring.Component):
             firings.i.valid.eq((act.step.fire & ~acting.clears) | act.step.drop),
             firings.i.payload.event.eq(Mux(act.step.drop, TraceKind.PULSE_END, TraceKind.FIRE)),
             firings.i.payload.job_id.eq(header.job_id), firings.i.payload.pulse.eq(header.pulse),
-            firings.i.payload.index.eq(Mux(act.step.drop, acting.context, acting.place)),
+            firings.i.payload.index.eq(Mux(act.step.drop, acting.context, acting.position)),
             # One context is freed at a time.
             done.ready.eq(ends.ready & ~act.step.drop), contexts.done.valid.eq(done.valid & done.ready),
             ends.valid.eq(done.valid & ~act.step.drop),
             ends.payload.event.eq(Mux(contexts.done.ends, TraceKind.PULSE_END, TraceKind.RETIRE)),
             ends.payload.job_id.eq(noted.data.job_id), ends.payload.pulse.eq(noted.data.pulse),
-            ends.payload.index.eq(Mux(contexts.done.ends, done.payload.context, noted.data.place)),
+            ends.payload.index.eq(Mux(contexts.done.ends, done.payload.context, noted.data.position)),
         ]
 
         # These events restart the watchdog. Each job has a flag of its own, because several jobs may make progress in

@@ -25,9 +25,9 @@ from rtl.interface import (
 from rtl.kit.index import index_bits
 
 UnitCounts = data.StructLayout(dict.fromkeys(
-    ("fired", "inserted", "duplicate", "loan_granted", "loan_unused", "dropped"), 1,
+    ("fired", "inserted", "duplicate", "shared_granted", "shared_unused", "dropped"), 1,
 ))
-"""Events to be counted, one of each kind a cycle: a descriptor has triggered (a cycle late); a packet is stored; one is
+"""Events to be counted, one of each kind a cycle: a descriptor has triggered; a packet is stored; one is
 dropped since its key is there; a shared credit is granted; one has returned unused; one of a closed job is dropped."""
 
 

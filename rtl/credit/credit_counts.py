@@ -51,7 +51,7 @@ class Counts:
         self.n_counts = max(n_window_slots, 2) if shares else n_window_slots
         slot, asked = {}, {}
         if shares:
-            slot = {"loans": bits_for(sizes.most_kept), "slot": index_bits(sizes.most_asked), "refused": 1}
+            slot = {"n_shared": bits_for(sizes.most_kept), "slot": index_bits(sizes.most_asked), "refused": 1}
             asked = {"asked": bits_for(sizes.most_asked)}
         entry = data.StructLayout({"out": data.ArrayLayout(sizes.count_bits, self.n_counts), "group": 1, **slot})
         totals = data.StructLayout({"out": sizes.total_bits, "watched": 1, **asked})

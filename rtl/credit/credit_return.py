@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
-from rtl.credit.layouts import LENT_BIT, credit_notice
+from rtl.credit.layouts import SHARED_BIT, credit_notice
 from rtl.interface import PacketSignature
 from rtl.kit.arbiter import StreamArbiter
 
@@ -60,7 +60,7 @@ class CreditReturn(wiring.Component):
             header.version.eq(formats.PACKET_VERSION),
             header.job_id.eq(credit.job_id),
             header.peer.eq(credit.peer),
-            header.credits.eq(credit.credits), header.tag.eq(credit.window_slot | credit.lent << LENT_BIT),
+            header.credits.eq(credit.credits), header.tag.eq(credit.window_slot | credit.shared << SHARED_BIT),
             header.loan.eq(credit.loan), header.want.eq(credit.want),
             header.dest_id.eq(credit.dest_id),
             header.dest_vp.eq(credit.dest_vp),

@@ -114,13 +114,13 @@ class CreditTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         t = self._memories(m)
-        loans = shared_credits(m, self, t, shares=self._shares)
+        shared = shared_credits(m, self, t, shares=self._shares)
         for port in (self.o, self.o_rest):
             with m.If(port.valid & port.ready):
                 m.d.sync += port.valid.eq(0)
 
         sweep = Signal(len(t.address))
-        self._look(m, t, loans)
+        self._look(m, t, shared)
         with m.FSM(init="CLEAR"):
             self._read(m, t)
             self._count(m, t)
@@ -134,11 +134,11 @@ class CreditTable(wiring.Component):
                 m.d.sync += sweep.eq(sweep + 1)
                 with m.If(sweep.all()):
                     m.next = "WRITE"
-            self._choose(m, t, loans)
-            self._take(m, t, loans)
-            self._give(m, t, loans)
-            self._end(m, t, loans)
-            self._write_off(m, t, loans)
+            self._choose(m, t, shared)
+            self._take(m, t, shared)
+            self._give(m, t, shared)
+            self._end(m, t, shared)
+            self._write_off(m, t, shared)
 
         return m
 
@@ -206,9 +206,9 @@ class CreditTable(wiring.Component):
                     m.d.sync += [t.back.eq(Mux(more, giving.credits, t.stored.out[k])), t.last.eq(~more)]
             m.next = "GIVE"
 
-    def _look(self, m: Module, t: Counts, loans: SharedCredits) -> None:
+    def _look(self, m: Module, t: Counts, shared: SharedCredits) -> None:
         """Chooses the address to read while nothing is in hand."""
-        with m.If(self.i_write_off.valid & ~loans.flushing):
+        with m.If(self.i_write_off.valid & ~shared.flushing):
             m.d.comb += t.look[self.peer_bits :].eq(self.i_write_off.payload.job_id)
         with m.Elif(t.others[0]):
             m.d.comb += t.look[self.peer_bits :].eq(self.i_end.payload.job_id)
@@ -216,11 +216,11 @@ class CreditTable(wiring.Component):
             m.d.comb += t.look.eq(t.given)
         with m.Elif(t.others[2]):
             if self._shares:
-                m.d.comb += t.look.eq(self._kept_address(loans))
+                m.d.comb += t.look.eq(self._kept_address(shared))
         with m.Else():
             m.d.comb += t.look.eq(t.ask_address)
 
-    def _choose(self, m: Module, t: Counts, loans: SharedCredits) -> None:
+    def _choose(self, m: Module, t: Counts, shared: SharedCredits) -> None:
         """The state in which nothing is in hand. A request in progress goes first: it is on the path from a packet's
         arrival to its effect. That it is there is known late in a cycle, so what is read does not depend on it: others
         have a cycle after one without a request. Which of them is chosen in the cycle before, for whoever asks stays:
@@ -228,11 +228,11 @@ class CreditTable(wiring.Component):
         """
         # A report must not overtake the one before it.
         may_tell, others, given = ~self.o_rest.valid, t.others, t.given
-        ends, gives = self.i_end.valid & may_tell & ~loans.flushing, self.i_return.valid & may_tell
+        ends, gives = self.i_end.valid & may_tell & ~shared.flushing, self.i_return.valid & may_tell
         with m.State("IDLE"):
             m.d.comb += t.enable.eq(1)
             m.d.sync += others.eq(0)
-            with m.If(self.i_write_off.valid & ~loans.flushing):
+            with m.If(self.i_write_off.valid & ~shared.flushing):
                 m.next = "READ_WRITE_OFF"
             with m.Elif(others == 0):
                 with m.If(self.i.valid & ~self.o.valid):
@@ -240,7 +240,7 @@ class CreditTable(wiring.Component):
                 with m.If(gives):
                     m.d.sync += given.eq(t.give_address)
                 with m.If(~self.i.valid | self.o.valid):
-                    m.d.sync += others.eq(Cat(ends, gives & ~ends, loans.flushing & ~ends & ~gives))
+                    m.d.sync += others.eq(Cat(ends, gives & ~ends, shared.flushing & ~ends & ~gives))
             with m.Else():
                 with m.If(others[0]):
                     m.next = "READ_END"
@@ -248,31 +248,31 @@ class CreditTable(wiring.Component):
                     m.next = "READ_COUNT"
                 if self._shares:
                     with m.Else():
-                        found = loans.full.bit_select(loans.step, 1) & (loans.kept.data.job_id == loans.flushed_job)
-                        m.d.comb += loans.next_step.eq(~found)
+                        found = shared.full.bit_select(shared.step, 1) & (shared.kept.data.job_id == shared.flushed_job)
+                        m.d.comb += shared.next_step.eq(~found)
                         with m.If(found):
                             m.next = "READ_FLUSH"
 
-    def _kept_address(self, loans: SharedCredits):
+    def _kept_address(self, shared: SharedCredits):
         """Address of the shared credit that is looked at."""
-        return Cat(loans.kept.data.peer[: self.peer_bits], loans.kept.data.job_id)
+        return Cat(shared.kept.data.peer[: self.peer_bits], shared.kept.data.job_id)
 
-    def _take(self, m: Module, t: Counts, loans: SharedCredits) -> None:
+    def _take(self, m: Module, t: Counts, shared: SharedCredits) -> None:
         """A request is answered."""
         with m.State("TAKE"):
             # One that is not to be decided on yet is looked up again.
             decides = Signal()
             m.d.comb += decides.eq(self.i.valid & ~self.hold)
-            self._answer(m, t, loans, decides=decides)
+            self._answer(m, t, shared, decides=decides)
             m.next = "IDLE"
             with m.If(decides):
                 m.next = "WRITE"
 
-    def _answer(self, m: Module, t: Counts, loans: SharedCredits, *, decides: Signal) -> None:
+    def _answer(self, m: Module, t: Counts, shared: SharedCredits, *, decides: Signal) -> None:
         """A guaranteed credit, a shared one, or neither. `decides` gates what it changes only."""
-        share, n_places = self.config.cou.peer_credits, self._n_window_slots
+        share, n_window_slots = self.config.cou.peer_credits, self._n_window_slots
         asking, stored, update = self.i.payload, t.stored, t.update
-        loan, want, reserved = Signal(name="lent"), Signal(name="asks"), loans.reserved
+        spends, want, reserved = Signal(name="spends"), Signal(name="asks"), shared.reserved
         ok, chosen = Signal(), Signal(WINDOW_SLOT_BITS)
         m.d.comb += [
             t.address.eq(t.ask_address), update.eq(stored), update.group.eq(asking.multicast),
@@ -281,44 +281,44 @@ class CreditTable(wiring.Component):
             t.after.out.eq(t.sum_out.out + Mux(asking.multicast, asking.members, 1)),
         ]
         with m.If(asking.multicast):
-            free = Signal(n_places)
+            free = Signal(n_window_slots)
             m.d.comb += [
-                free.eq(Cat(stored.out[k] == 0 for k in range(n_places))),
+                free.eq(Cat(stored.out[k] == 0 for k in range(n_window_slots))),
                 # More than one free window slot, or any for the oldest pulse.
                 ok.eq(Mux(asking.oldest, free.any(), (free & (free - 1)).any())),
             ]
-            for k in reversed(range(n_places)):
+            for k in reversed(range(n_window_slots)):
                 with m.If(free[k]):
                     m.d.comb += chosen.eq(k)
-            for k in range(n_places):
+            for k in range(n_window_slots):
                 with m.If(chosen == k):
                     m.d.comb += update.out[k].eq(asking.members)
         with m.Else():
             own = Signal()
             m.d.comb += [
                 own.eq(stored.out[0] < Mux(asking.oldest, share, share - 1)),
-                ok.eq(own | loan), chosen.eq(loan),
+                ok.eq(own | spends), chosen.eq(spends),
             ]
-            with m.If(own & ~loan):
+            with m.If(own & ~spends):
                 m.d.comb += update.out[0].eq(stored.out[0] + 1)
             if self._shares:
                 # Younger pulses have share - 1 - out guaranteed credits and all shared ones, less the credit that this
                 # packet takes.
-                scarce = stored.out[0] + (self.sizes.most_kept + 2) > stored.loans + share
+                scarce = stored.out[0] + (self.sizes.most_kept + 2) > stored.n_shared + share
                 # A refusal is recorded, so there is always something to be written.
                 m.d.comb += [
-                    loan.eq(stored.loans != 0), update.out[1].eq(stored.out[1] + loan),
-                    t.updates.eq(decides), update.loans.eq(stored.loans - loan), update.refused.eq(~ok),
+                    spends.eq(stored.n_shared != 0), update.out[1].eq(stored.out[1] + spends),
+                    t.updates.eq(decides), update.n_shared.eq(stored.n_shared - spends), update.refused.eq(~ok),
                     want.eq(ok & (stored.refused | scarce) & (reserved != self.sizes.most_asked)),
                     t.after.asked.eq(t.sum_out.asked + want),
                 ]
-        m.d.comb += [loans.loan.eq(loan & decides), loans.want.eq(want & decides)]
+        m.d.comb += [shared.spent.eq(spends & decides), shared.want.eq(want & decides)]
         m.d.sync += [
             self.o.valid.eq(decides), self.o.payload.ok.eq(ok), self.o.payload.window_slot.eq(chosen),
-            self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
+            self.o.payload.loan.eq(spends), self.o.payload.want.eq(want),
         ]
 
-    def _give(self, m: Module, t: Counts, loans: SharedCredits) -> None:
+    def _give(self, m: Module, t: Counts, shared: SharedCredits) -> None:
         """A peer returns credits."""
         giving, stored, sum_out, update, after = self.i_return.payload, t.stored, t.sum_out, t.update, t.after
         back = t.back
@@ -337,37 +337,37 @@ class CreditTable(wiring.Component):
                 most_kept = self.sizes.most_kept
                 few_out = stored.out[1] < (1 << self.sizes.count_bits) - most_kept
                 m.d.comb += [
-                    loans.keep.eq(~sum_out.watched & (stored.loans != most_kept) & few_out),
-                    after.asked.eq(sum_out.asked - loans.answered),
+                    shared.keep.eq(~sum_out.watched & (stored.n_shared != most_kept) & few_out),
+                    after.asked.eq(sum_out.asked - shared.answered),
                 ]
-                with m.If(loans.granted & loans.keep):
-                    m.d.comb += update.loans.eq(stored.loans + 1)
-                    with m.If(stored.loans == 0):
-                        m.d.comb += update.slot.eq(loans.spot)
+                with m.If(shared.granted & shared.keep):
+                    m.d.comb += update.n_shared.eq(stored.n_shared + 1)
+                    with m.If(stored.n_shared == 0):
+                        m.d.comb += update.slot.eq(shared.spot)
             with m.If(sum_out.watched & (sum_out.out == back)):
                 m.d.comb += after.watched.eq(0)
                 self._tell(m, giving.job_id, ended=0, owing=0)
             m.next = "WRITE"
 
-    def _end(self, m: Module, t: Counts, loans: SharedCredits) -> None:
+    def _end(self, m: Module, t: Counts, shared: SharedCredits) -> None:
         """An operation ends: a report says if credits are outstanding, and shared credits that are here return, one
         after the other."""
         job_id, owing = self.i_end.payload.job_id, t.sum_out.out != 0
         with m.State("END"):
             m.d.comb += [t.job.eq(job_id), self.i_end.ready.eq(1), t.sums_up.eq(1), t.after.watched.eq(owing)]
             self._tell(m, job_id, ended=1, owing=owing)
-            m.d.sync += [loans.flushed_job.eq(job_id), loans.flushing.eq(self._shares), loans.step.eq(0)]
+            m.d.sync += [shared.flushed_job.eq(job_id), shared.flushing.eq(self._shares), shared.step.eq(0)]
             m.next = "WRITE"
         if self._shares:
             with m.State("FLUSH"):
                 m.d.comb += [
-                    t.address.eq(self._kept_address(loans)), loans.flush.eq(1),
-                    loans.next_step.eq(t.stored.loans == 1),
-                    t.update.eq(t.stored), t.update.loans.eq(t.stored.loans - 1), t.updates.eq(1),
+                    t.address.eq(self._kept_address(shared)), shared.flush.eq(1),
+                    shared.next_step.eq(t.stored.n_shared == 1),
+                    t.update.eq(t.stored), t.update.n_shared.eq(t.stored.n_shared - 1), t.updates.eq(1),
                 ]
                 m.next = "WRITE"
 
-    def _write_off(self, m: Module, t: Counts, loans: SharedCredits) -> None:
+    def _write_off(self, m: Module, t: Counts, shared: SharedCredits) -> None:
         """All that a job has out is lost: one peer after the other. It holds no shared credit: it has no operation."""
         peer = Signal(self.peer_bits, name="written_peer")
         with m.State("WRITE_OFF"):
@@ -379,5 +379,5 @@ class CreditTable(wiring.Component):
             with m.If(peer.all()):
                 m.d.comb += self.i_write_off.ready.eq(1)
                 if self._shares:
-                    m.d.comb += loans.written_off.eq(t.sum_out.asked)
+                    m.d.comb += shared.written_off.eq(t.sum_out.asked)
                 m.next = "WRITE"

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
-from rtl.credit.layouts import LENT_BIT
+from rtl.credit.layouts import SHARED_BIT
 from rtl.interface import CreditGiven
 
 
@@ -37,7 +37,7 @@ class CreditWatcher(wiring.Component):
         gives = (header.type == PacketType.CREDIT) & (header.credits != 0)
         m.d.sync += [
             seen.eq(self.valid), self.given_valid.eq(self.valid & ~seen & gives),
-            self.given.job_id.eq(header.job_id), self.given.lent.eq(header.tag[LENT_BIT]),
+            self.given.job_id.eq(header.job_id), self.given.shared.eq(header.tag[SHARED_BIT]),
             self.given.granted.eq(header.loan),
         ]
         return m

@@ -13,20 +13,20 @@ def credit_notice(formats: FormatSet = WIRE) -> data.StructLayout:
     """A CREDIT packet.
 
     Before the :class:`~rtl.credit.shared_pool.SharedPool` `loan` says that the consumed packet travelled on a shared
-    credit, behind it that one is granted; without `credits`, that one returns unused. `lent`: the consumed packet
+    credit, behind it that one is granted; without `credits`, that one returns unused. `shared`: the consumed packet
     travelled on a shared credit.
     """
     return data.StructLayout({
         "job_id": formats.job_bits, "peer": formats.peer_bits, "dest_id": formats.node_bits,
         "dest_vp": formats.vp_bits, "source_vp": formats.vp_bits, "window_slot": WINDOW_SLOT_BITS,
-        "credits": 1, "loan": 1, "want": 1, "lent": 1,
+        "credits": 1, "loan": 1, "want": 1, "shared": 1,
     })
 
 
 CreditNotice = credit_notice()
 """The notice of a CREDIT packet on the wire."""
 
-LENT_BIT = WINDOW_SLOT_BITS
+SHARED_BIT = WINDOW_SLOT_BITS
 """Bit of a CREDIT packet's `tag`: the consumed packet travelled on a shared credit. Its sender counts by this bit."""
 
 
@@ -36,7 +36,7 @@ def notice_fields(header) -> dict[str, Value | int]:
     return {
         "peer": header.peer, "dest_id": header.source_id, "dest_vp": header.source_vp, "window_slot": header.tag,
         "credits": 1, "loan": header.loan & ~header.multicast, "want": header.want & ~header.multicast,
-        "lent": header.loan & ~header.multicast,
+        "shared": header.loan & ~header.multicast,
     }
 
 

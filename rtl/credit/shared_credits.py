@@ -24,11 +24,11 @@ class SharedCredits:
     formats : FormatSet
         For JobIDs.
     sizes : CreditSizes
-        ``most_asked``: places.
+        ``most_asked``: how many slots there are.
 
     Members
     -------
-    loan, want : Signal
+    spent, want : Signal
         A request is answered with a shared credit; its packet asks for one.
     granted, keep : Signal
         One comes with credits that return; it stays here.
@@ -37,7 +37,7 @@ class SharedCredits:
     full, spot : Signal
         Slots that are in use; a free one.
     reserved, asked : Signal
-        Places that are taken, of ``most_asked``; packets that have asked and have no answer yet.
+        Slots that are taken, of ``most_asked``; packets that have asked and have no answer yet.
     answered, written_off : Value, Signal
         One of these is answered; so many will not be.
     kept : ReadPort
@@ -45,15 +45,15 @@ class SharedCredits:
     """
 
     def __init__(self, formats: FormatSet, sizes: CreditSizes):
-        slot_bits, places = index_bits(sizes.most_asked), range(sizes.most_asked + 1)
-        self.loan, self.want, self.granted, self.keep, self.flush, self.next_step, self.flushing = (
-            Signal(name=name) for name in ("loan", "want", "granted", "keep", "flush", "next_step", "flushing")
+        slot_bits, counts = index_bits(sizes.most_asked), range(sizes.most_asked + 1)
+        self.spent, self.want, self.granted, self.keep, self.flush, self.next_step, self.flushing = (
+            Signal(name=name) for name in ("spent", "want", "granted", "keep", "flush", "next_step", "flushing")
         )
         self.full = Signal(sizes.most_asked, name="full")
         self.flushed_job = Signal(formats.job_bits, name="flushed_job")
         self.spot, self.step = Signal(slot_bits, name="spot"), Signal(slot_bits, name="step")
         self.reserved, self.asked, self.written_off = (
-            Signal(places, name=name) for name in ("reserved", "asked", "written_off")
+            Signal(counts, name=name) for name in ("reserved", "asked", "written_off")
         )
         self.answered: Any = None
         self.kept: Any = None
@@ -65,48 +65,48 @@ def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCred
     `table` has the streams, `t` what the memories of the table show.
     """
     formats, most_asked = table.config.formats, table.sizes.most_asked
-    loans, shape = SharedCredits(formats, table.sizes), credit_notice(formats)
+    shared, shape = SharedCredits(formats, table.sizes), credit_notice(formats)
     if not shares:
-        return loans
-    loan, want, granted, keep, flush = loans.loan, loans.want, loans.granted, loans.keep, loans.flush
-    giving, reserved = table.i_return.payload, loans.reserved
+        return shared
+    spent, want, granted, keep, flush = shared.spent, shared.want, shared.granted, shared.keep, shared.flush
+    giving, reserved = table.i_return.payload, shared.reserved
     m.submodules.unused = unused = stream_queue(shape=shape, depth=most_asked)
     connect(m, unused.o, flipped(table.o_unused))
     m.submodules.kept = kept = memory.Memory(shape=shape, depth=most_asked, init=[])
-    keep_port, loans.kept = kept.write_port(), kept.read_port(domain="comb")
+    keep_port, shared.kept = kept.write_port(), kept.read_port(domain="comb")
     # Packets that ask and have no answer yet, shared credits that are here, and those that wait to return: there
     # is room in the queue for each, and a packet may ask if some is left.
-    asked = loans.asked
+    asked = shared.asked
     answered = giving.want & (t.sum_out.asked != 0) & table.i_return.ready
-    loans.answered = answered
+    shared.answered = answered
     notice = Signal(shape)
     m.d.comb += [
         granted.eq(giving.loan & answered), unused.i.valid.eq((granted & ~keep) | flush),
         notice.job_id.eq(giving.job_id), notice.peer.eq(giving.peer), notice.loan.eq(1),
         notice.dest_id.eq(giving.source_id), notice.dest_vp.eq(giving.source_vp),
         notice.source_vp.eq(giving.dest_vp),
-        unused.i.payload.eq(Mux(flush, loans.kept.data, notice)),
-        loans.kept.addr.eq(loans.step), keep_port.addr.eq(loans.spot), keep_port.data.eq(notice),
+        unused.i.payload.eq(Mux(flush, shared.kept.data, notice)),
+        shared.kept.addr.eq(shared.step), keep_port.addr.eq(shared.spot), keep_port.data.eq(notice),
         keep_port.en.eq(granted & keep),
     ]
     m.d.sync += [
-        asked.eq(asked + want - answered - loans.written_off),
+        asked.eq(asked + want - answered - shared.written_off),
         reserved.eq(
-            reserved + want - (answered & ~granted) - loan - (table.o_unused.valid & table.o_unused.ready)
-            - loans.written_off
+            reserved + want - (answered & ~granted) - spent - (table.o_unused.valid & table.o_unused.ready)
+            - shared.written_off
         ),
     ]
     for k in reversed(range(most_asked)):
-        with m.If(~loans.full[k]):
-            m.d.comb += loans.spot.eq(k)
+        with m.If(~shared.full[k]):
+            m.d.comb += shared.spot.eq(k)
     # Those of one peer are alike, so one slot stands for them.
-    with m.If(granted & keep & (t.stored.loans == 0)):
-        m.d.sync += loans.full.bit_select(loans.spot, 1).eq(1)
-    with m.If(loan & (t.stored.loans == 1)):
-        m.d.sync += loans.full.bit_select(t.stored.slot, 1).eq(0)
-    with m.If(flush & (t.stored.loans == 1)):
-        m.d.sync += loans.full.bit_select(loans.step, 1).eq(0)
+    with m.If(granted & keep & (t.stored.n_shared == 0)):
+        m.d.sync += shared.full.bit_select(shared.spot, 1).eq(1)
+    with m.If(spent & (t.stored.n_shared == 1)):
+        m.d.sync += shared.full.bit_select(t.stored.slot, 1).eq(0)
+    with m.If(flush & (t.stored.n_shared == 1)):
+        m.d.sync += shared.full.bit_select(shared.step, 1).eq(0)
     # At the end of a job's operation one slot after the other is looked at.
-    with m.If(loans.next_step):
-        m.d.sync += [loans.step.eq(loans.step + 1), loans.flushing.eq(loans.step != most_asked - 1)]
-    return loans
+    with m.If(shared.next_step):
+        m.d.sync += [shared.step.eq(shared.step + 1), shared.flushing.eq(shared.step != most_asked - 1)]
+    return shared

@@ -16,13 +16,14 @@ class NoPool(wiring.Component):
 
     Members
     -------
-    consumption, unused, lost, free : ``In``, ``In``, ``In``, ``Out``
+    consumption, unused, lost, granted, free : ``In``, ``In``, ``In``, ``Out``, ``Out``
         As of :class:`SharedPool`, which others need not tell from it.
     """
 
     def __init__(self):
         super().__init__({
-            "consumption": In(ConsumptionSignature()), "unused": In(1), "lost": In(1), "free": Out(1),
+            "consumption": In(ConsumptionSignature()), "unused": In(1), "lost": In(1),
+            "granted": Out(1), "free": Out(1),
         })
 
     def elaborate(self, platform):
@@ -65,6 +66,8 @@ class SharedPool(wiring.Component):
         With `unused`: one is outstanding.
     lost : ``In(range(pool + 1))``
         So many outstanding ones are written off: whoever holds them will not use or return them.
+    granted : ``Out(1)``
+        A shared credit is granted in this cycle.
     free : ``Out(range(pool + 1))``
         Shared credits that are not outstanding.
     """
@@ -75,7 +78,8 @@ class SharedPool(wiring.Component):
         self.pool = pool
         super().__init__({
             "consumption": In(ConsumptionSignature()),
-            "unused": In(1), "known": Out(1), "lost": In(range(pool + 1)), "free": Out(range(pool + 1), init=pool),
+            "unused": In(1), "known": Out(1), "lost": In(range(pool + 1)),
+            "granted": Out(1), "free": Out(range(pool + 1), init=pool),
         })
 
     def elaborate(self, platform):
@@ -90,13 +94,14 @@ class SharedPool(wiring.Component):
             self.known.eq(some),
             ends.eq(consumption.consumed.loan & (some & ~self.unused | two)),
             consumption.granted.eq(want & ((self.free != 0) | (ends & ~hungry))),
+            self.granted.eq(consumption.taken & consumption.granted),
             consumption.gone.eq(1 + ends - consumption.granted),
         ]
         with m.If(consumption.taken & want & ~ends):
             m.d.sync += hungry.eq(~consumption.granted)
         free = Signal(range(2 * self.pool + 3))
         m.d.comb += free.eq(
-            self.free + (consumption.taken & ends) + (self.unused & some) - (consumption.taken & consumption.granted)
+            self.free + (consumption.taken & ends) + (self.unused & some) - self.granted
             + self.lost
         )
         m.d.sync += self.free.eq(Mux(free > self.pool, self.pool, free))

@@ -91,39 +91,39 @@ class AlternatingQueue(wiring.Component):
                 m.d.comb += free.eq(k)
             with m.If(Mux(other.any(), other[k], among[k])):
                 m.d.comb += chosen.eq(k)
-        take, accepted, stored, past, goes = Signal(), Signal(), Signal(), Signal(), Signal()
+        take, accepted, stored, passed_by, head_taken = Signal(), Signal(), Signal(), Signal(), Signal()
         may_choose = ~self.hold if self.holds else 1
         m.d.comb += [
             take.eq((~full | self.o.ready) & may_choose), accepted.eq(self.i.valid & self.i.ready),
-            goes.eq(take & valid[0]), past.eq(accepted & take & ~valid[0]), stored.eq(accepted & ~past),
+            head_taken.eq(take & valid[0]), passed_by.eq(accepted & take & ~valid[0]), stored.eq(accepted & ~passed_by),
             self.i.ready.eq(~used.all()), write.en.eq(stored), write.addr.eq(free), write.data.eq(self.i.payload),
             slot.eq(waiting[chosen].slot), read.addr.eq(slot),
             self.o.valid.eq(full), self.o.payload.eq(head), self.empty.eq(~full & ~valid[0]),
         ]
         with m.If(take):
-            m.d.sync += full.eq(goes | past)
+            m.d.sync += full.eq(head_taken | passed_by)
         with m.Elif(self.o.ready):
             m.d.sync += full.eq(0)
-        with m.If(goes):
+        with m.If(head_taken):
             m.d.sync += [head.eq(read.data), last.eq(waiting[chosen].key)]
-        with m.Elif(past):
+        with m.Elif(passed_by):
             m.d.sync += [head.eq(self.i.payload), last.eq(key)]
-        m.d.sync += used.eq((used | Mux(stored, 1 << free, 0)) & ~Mux(goes, 1 << slot, 0))
+        m.d.sync += used.eq((used | Mux(stored, 1 << free, 0)) & ~Mux(head_taken, 1 << slot, 0))
 
         # The gap is closed, and what comes is appended.
         stay, end = Signal(n), Signal(n)
-        m.d.comb += [stay.eq(Mux(goes, valid >> 1, valid)), end.eq((stay << 1 | 1) & ~stay)]
+        m.d.comb += [stay.eq(Mux(head_taken, valid >> 1, valid)), end.eq((stay << 1 | 1) & ~stay)]
         m.d.sync += valid.eq(stay | Mux(stored, end, 0))
         for k in range(n):
             if k + 1 < n:
-                with m.If(goes & (chosen <= k)):
+                with m.If(head_taken & (chosen <= k)):
                     m.d.sync += waiting[k].eq(waiting[k + 1])
             with m.If(stored & end[k]):
                 m.d.sync += [waiting[k].slot.eq(free), waiting[k].key.eq(key)]
                 if self.kind:
                     m.d.sync += waiting[k].kind.eq(self.kind(self.i.payload))
         if self.kind:
-            with m.If(goes):
+            with m.If(head_taken):
                 m.d.sync += self._over.eq(Mux(chosen == 0, 0, self._over + 1))
         return m
 

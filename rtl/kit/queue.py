@@ -79,8 +79,8 @@ class LutQueue(wiring.Component):
             stored.eq(self.i.valid & ~ring.full), self.i.ready.eq(~ring.full),
             self.o.payload.eq(head), self.o.valid.eq(full), self.level.eq(ring.kept + full),
             put.en.eq(stored), put.addr.eq(ring.write_at), put.data.eq(self.i.payload), get.addr.eq(ring.read_at),
-            pass_by.eq(take & ~ring.some if self.prompt else 0),
-            push.eq(stored & (~take | ring.some) if self.prompt else stored), pop.eq(take & ring.some),
+            pass_by.eq(take & ~ring.occupied if self.prompt else 0),
+            push.eq(stored & (~take | ring.occupied) if self.prompt else stored), pop.eq(take & ring.occupied),
         ]
         if not self.full_rate:
             with m.If(self.o.ready):
@@ -91,7 +91,7 @@ class LutQueue(wiring.Component):
                 m.d.sync += head.eq(get.data)
             else:
                 with m.If(stored | pop if self.guarded else 1):
-                    m.d.sync += head.eq(Mux(ring.some, get.data, self.i.payload))
+                    m.d.sync += head.eq(Mux(ring.occupied, get.data, self.i.payload))
         return m
 
 
@@ -147,11 +147,11 @@ class BlockQueue(wiring.Component):
             Signal(name=name) for name in ("take", "stored", "pass_by", "push", "pop", "ahead")
         )
         ring = count_items(m, n_entries, push, pop)
-        some = ring.some
+        occupied = ring.occupied
         m.d.comb += [
             take.eq(~full | self.o.ready), stored.eq(self.i.valid & ~ring.full), self.i.ready.eq(~ring.full),
             self.o.payload.eq(head), self.o.valid.eq(full), self.level.eq(ring.kept + ahead + full),
-            pass_by.eq(take & ~some & ~ahead), push.eq(stored & ~pass_by), pop.eq(some & (~ahead | take)),
+            pass_by.eq(take & ~occupied & ~ahead), push.eq(stored & ~pass_by), pop.eq(occupied & (~ahead | take)),
             store.write_enable.eq(push), store.write_address.eq(ring.write_at), store.write_data.eq(self.i.payload),
             store.read_enable.eq(pop), store.read_address.eq(ring.read_at),
         ]

@@ -93,19 +93,19 @@ class TurnBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        places = [Signal(self.shape, name=f"place_{k}", reset_less=True) for k in range(2)]
-        put_at, get_at, some, full = (Signal(name=name) for name in ("put_at", "get_at", "some", "full"))
+        entries = [Signal(self.shape, name=f"entry_{k}", reset_less=True) for k in range(2)]
+        put_at, get_at, occupied, full = (Signal(name=name) for name in ("put_at", "get_at", "occupied", "full"))
         put, get = Signal(), Signal()
         m.d.comb += [
-            self.i.ready.eq(~full), put.eq(self.i.valid & ~full), get.eq(some & self.o.ready),
-            self.o.valid.eq(some), self.o.payload.eq(Mux(get_at, places[1], places[0])),
+            self.i.ready.eq(~full), put.eq(self.i.valid & ~full), get.eq(occupied & self.o.ready),
+            self.o.valid.eq(occupied), self.o.payload.eq(Mux(get_at, entries[1], entries[0])),
         ]
         # A free register takes whatever is offered; it counts if an item passes.
-        for k, place in enumerate(places):
+        for k, entry in enumerate(entries):
             with m.If(~full & (put_at == k)):
-                m.d.sync += place.eq(self.i.payload)
+                m.d.sync += entry.eq(self.i.payload)
         m.d.sync += [
             put_at.eq(put_at ^ put), get_at.eq(get_at ^ get),
-            some.eq(put | full | (some & ~get)), full.eq(~get & (full | (put & some))),
+            occupied.eq(put | full | (occupied & ~get)), full.eq(~get & (full | (put & occupied))),
         ]
         return m

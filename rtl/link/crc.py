@@ -17,8 +17,8 @@ def _shift(state: int) -> int:
 def state_terms(bits: int) -> tuple[int, ...]:
     """For each bit of the register: what it has become after `bits` zeros have gone in."""
     terms = []
-    for place in range(CRC_BITS):
-        state = 1 << place
+    for index in range(CRC_BITS):
+        state = 1 << index
         for _ in range(bits):
             state = _shift(state)
         terms.append(state)
@@ -36,5 +36,5 @@ def data_terms(bits: int) -> tuple[int, ...]:
 
 def fold(value: Value, terms: tuple[int, ...]) -> Value:
     """The sum of the terms of the bits of `value` that are set."""
-    masks = [sum((term >> place & 1) << bit for bit, term in enumerate(terms)) for place in range(CRC_BITS)]
+    masks = [sum((term >> index & 1) << bit for bit, term in enumerate(terms)) for index in range(CRC_BITS)]
     return Cat((value & C(mask, len(terms))).xor() if mask else C(0, 1) for mask in masks)

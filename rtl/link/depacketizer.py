@@ -53,7 +53,7 @@ class PayloadRing:
         Place of the next beat that comes in; of the packet that it belongs to; of the next beat that goes.
     full : Signal
         There is no room for a beat.
-    some : Signal
+    occupied : Signal
         Beats of good packets lie from `taken` on.
     """
 
@@ -62,7 +62,7 @@ class PayloadRing:
     committed: Signal
     taken: Signal
     full: Signal
-    some: Signal
+    occupied: Signal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,14 +163,14 @@ class Depacketizer(wiring.Component):
 
         m.submodules.store = store = BlockMemory(shape=self.data_width, depth=depth, apart=True)
         stored, committed, taken = Signal(range(depth)), Signal(range(depth)), Signal(range(depth))
-        full, some = Signal(), Signal()
-        ring = PayloadRing(memory=store, stored=stored, committed=committed, taken=taken, full=full, some=some)
-        good, drops, goes = Signal(), Signal(), Signal()
+        full, occupied = Signal(), Signal()
+        ring = PayloadRing(memory=store, stored=stored, committed=committed, taken=taken, full=full, occupied=occupied)
+        good, drops, header_taken = Signal(), Signal(), Signal()
         verdict = Verdict(good=good, drops=drops)
-        waiting = self._keep_headers(m, good=good, goes=goes)
+        waiting = self._keep_headers(m, good=good, header_taken=header_taken)
         self._receive(m, waiting, ring, verdict)
         self._count_beats(m, ring, verdict)
-        self._pass_on(m, waiting, ring, goes)
+        self._pass_on(m, waiting, ring, header_taken)
         return m
 
     def _beats(self, length):
@@ -178,11 +178,11 @@ class Depacketizer(wiring.Component):
         flit_bytes = self.data_width // 8
         return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
 
-    def _keep_headers(self, m: Module, *, good: Signal, goes: Signal) -> HeaderQueue:
+    def _keep_headers(self, m: Module, *, good: Signal, header_taken: Signal) -> HeaderQueue:
         """Headers that wait, and the entry for the one that comes in, which counts once its packet is `good`.
 
         Flits are written as they come, so nothing else holds a header, and what is found out about it at the end moves
-        a pointer only. The oldest header leaves when one `goes`.
+        a pointer only. The oldest header leaves when one `header_taken`.
         """
         writing, reading, count = Signal(range(HEADERS)), Signal(range(HEADERS)), Signal(range(HEADERS + 1))
         waiting = HeaderQueue(
@@ -207,13 +207,13 @@ class Depacketizer(wiring.Component):
         m.d.comb += waiting.header.eq(Cat(parts))
         with m.If(good):
             m.d.sync += writing.eq(writing + 1)
-        with m.If(goes):
+        with m.If(header_taken):
             m.d.sync += reading.eq(reading + 1)
         m.d.sync += [
-            count.eq(count + good - goes),
-            waiting.there.eq(good | Mux(goes, count != 1, waiting.there)) if self.header_flits == 1
-            else waiting.there.eq(~goes & (good | (count != 0))),
-            waiting.room.eq(goes | ~((count == HEADERS) | (count == HEADERS - 1) & good)),
+            count.eq(count + good - header_taken),
+            waiting.there.eq(good | Mux(header_taken, count != 1, waiting.there)) if self.header_flits == 1
+            else waiting.there.eq(~header_taken & (good | (count != 0))),
+            waiting.room.eq(header_taken | ~((count == HEADERS) | (count == HEADERS - 1) & good)),
         ]
         return waiting
 
@@ -266,8 +266,8 @@ class Depacketizer(wiring.Component):
 
     def _field(self, name: str) -> Value:
         """A field of the header, in the cycle in which the part comes that holds it."""
-        place = PacketHeader[name]
-        return self.i.payload.data[place.offset % self.data_width:][:place.width]
+        field = PacketHeader[name]
+        return self.i.payload.data[field.offset % self.data_width:][:field.width]
 
     def _look(self, m: Module, comes: Value, part: Signal, more: Signal) -> Findings:
         """Looks at each part of a header when it `comes`, and keeps what is found.
@@ -316,7 +316,7 @@ class Depacketizer(wiring.Component):
             m.d.sync += ring.stored.eq(ring.committed)
         # A packet is dropped when something has come, so when there was room: none is missing afterwards. Its beats are
         # counted for a cycle more, in which none can come. That a beat comes is known late: sums do not wait for it.
-        # `some` beats of good packets are there: a register, found without the sums.
+        # `occupied` beats of good packets are there: a register, found without the sums.
         level, kept_level = Signal(range(depth + 1)), Signal(range(depth + 1))
         dropped, after, left_over = Signal(), Signal.like(level), Signal.like(level)
         none, one = level == 0, level == 1
@@ -330,7 +330,7 @@ class Depacketizer(wiring.Component):
         m.d.sync += [
             dropped.eq(drops), level.eq(Mux(dropped, left_over, after)),
             kept_level.eq(Mux(good & ~dropped, after, left_over)),
-            ring.some.eq(Mux(
+            ring.occupied.eq(Mux(
                 good & ~dropped, store.write_enable | ~(none | one & store.read_enable),
                 ~(none_kept | one_kept & store.read_enable),
             )),
@@ -340,13 +340,13 @@ class Depacketizer(wiring.Component):
             ),
         ]
 
-    def _pass_on(self, m: Module, waiting: HeaderQueue, ring: PayloadRing, goes: Signal) -> None:
-        """Offers packets; a header `goes`."""
+    def _pass_on(self, m: Module, waiting: HeaderQueue, ring: PayloadRing, header_taken: Signal) -> None:
+        """Offers packets; a header `header_taken`."""
         store, taken = ring.memory, ring.taken
         # The read port's register holds the next beat ahead of its use.
         ahead = Signal()
         m.d.comb += [
-            store.read_enable.eq(ring.some & (~ahead | self.o.payload.ready & self.o.payload.valid)),
+            store.read_enable.eq(ring.occupied & (~ahead | self.o.payload.ready & self.o.payload.valid)),
             store.read_address.eq(taken),
         ]
         with m.If(store.read_enable):
@@ -359,11 +359,11 @@ class Depacketizer(wiring.Component):
         beats = self._beats(waiting.header.length)
         m.d.comb += [
             self.o.header.payload.eq(waiting.header), self.o.header.valid.eq(waiting.there & ~in_payload),
-            goes.eq(self.o.header.valid & self.o.header.ready),
+            header_taken.eq(self.o.header.valid & self.o.header.ready),
             self.o.payload.payload.data.eq(store.read_data), self.o.payload.payload.last.eq(one_left),
             self.o.payload.valid.eq(ahead & in_payload),
         ]
-        with m.If(goes):
+        with m.If(header_taken):
             m.d.sync += [left.eq(beats), in_payload.eq(beats != 0), one_left.eq(beats == 1)]
         with m.Elif(self.o.payload.valid & self.o.payload.ready):
             m.d.sync += [left.eq(left - 1), in_payload.eq(~one_left), one_left.eq(left == 2)]

@@ -221,10 +221,10 @@ class ReplayBuffer(wiring.Component):
         """Keeps the flits of both rings, and beside their memory the one that came last, which that does not show yet.
         """
         m.submodules.store = store = BlockMemory(shape=self.kept, depth=N_VCS * self.replay_flits)
-        place = self.bits - 1
+        address_bits = self.bits - 1
 
         def address(vc: Signal, pointers: list[Signal]) -> Signal:
-            return Mux(vc, self.replay_flits + pointers[1][:place], pointers[0][:place])
+            return Mux(vc, self.replay_flits + pointers[1][:address_bits], pointers[0][:address_bits])
 
         fresh, passes_by = Signal(self.kept), Signal()
         shown = Mux(passes_by, fresh.as_value(), store.read_data)

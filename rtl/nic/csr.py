@@ -14,7 +14,7 @@ from firmware_models.abi.registers import CONTROL_PAGE, Access
 from firmware_models.config.tree import Config
 from rtl.abi import fields, word
 from rtl.buffer.buffer_statistics import BUFFER_SUMS
-from rtl.interface import JobStanding, LinkState
+from rtl.interface import PLAIN_LINK, JobStanding, LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.kit.quiescent import TIMER
 from rtl.nic.event_counters import EventCounters, Events
@@ -64,14 +64,14 @@ class RegisterFile(wiring.Component):
         Job table: orders, one at a time, and the answer to each.
     cycles : ``Out(64)``
         Cycle counter, 0 after reset.
-    busy : ``In(1)``
-        Status bit `busy`.
+    busy : ``In``
+        Status bit `busy`: a bit for each block that may be at work.
     events : ``In(Events)``
         Events to count, by the names of the counters: how many of each this cycle.
     link : ``In(LinkState)``
-        Register `link_state`.
-    notify : ``In(1)``
-        Sets `irq_status`: a completion or a receive entry has been written.
+        Register `link_state`, which is a cycle late. An ordinary link if nothing is connected.
+    notify : ``In``
+        Sets `irq_status`: a completion or a receive entry has been written; a bit for each block that writes them.
     irq : ``Out(1)``
         Interrupt, level: some bit of `irq_status` is set and enabled. A register.
     """
@@ -82,10 +82,10 @@ class RegisterFile(wiring.Component):
             "bus": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
             "vps": Out(VpOrdersSignature()), "settings": Out(NicSettings), "unit": Out(UnitViewSignature(config)),
             "groups": Out(GroupsSignature()), "jobs": Out(JobRegistersSignature()),
-            "cycles": Out(64), "busy": In(1),
+            "cycles": Out(64), "busy": In(config.nic.n_cous + len(("vps", "completions")) + config.nic.p2p),
             "events": In(Events),
-            "link": In(LinkState),
-            "notify": In(1),
+            "link": In(LinkState, init=PLAIN_LINK),
+            "notify": In(1 + config.nic.p2p),
             "irq": Out(1),
         })
 
@@ -118,18 +118,19 @@ class RegisterFile(wiring.Component):
             self.groups.select.eq(held["group_select"]), self.groups.write.payload.eq(write_data),
         ]
         self._compose(m, held, write_data)
-        stands = Signal(JobStanding)
+        stands, link = Signal(JobStanding), Signal(LinkState, init=PLAIN_LINK)
+        m.d.sync += link.eq(self.link)
         clear_irq = self._write(m, held, front.o_write, stands)
 
         # A notification in the cycle of the clearing must not be lost.
         irq_status = Signal()
-        with m.If(self.notify):
+        with m.If(self.notify.any()):
             m.d.sync += irq_status.eq(1)
         with m.Elif(clear_irq):
             m.d.sync += irq_status.eq(0)
         m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
 
-        self._read(m, front, counters, self._shown(stands) | held | {"irq_status": irq_status})
+        self._read(m, front, counters, self._shown(stands, link) | held | {"irq_status": irq_status})
         return m
 
     def _compose(self, m: Module, held: dict, write_data) -> None:
@@ -248,13 +249,13 @@ class RegisterFile(wiring.Component):
         with m.If(standing.valid):
             m.d.sync += [asked.eq(0), stands.eq(standing.payload)]
 
-    def _shown(self, stands: Signal) -> dict:
+    def _shown(self, stands: Signal, link: Signal) -> dict:
         """Values of the read-only registers, by name, except counts of two words."""
         config, group = self.config, self.groups.entry
         return {
             "id": registers.ID_VALUE,
             "version": registers.VERSION_VALUE,
-            "status": self.busy,
+            "status": self.busy.any(),
             "n_vps": config.nic.n_vps,
             "n_cous": config.nic.n_cous,
             "data_width": config.datapath.data_width,
@@ -263,7 +264,7 @@ class RegisterFile(wiring.Component):
             "n_windows": config.nic.n_windows,
             "job_state": word(CONTROL_PAGE["job_state"], closed=stands.closed, in_progress=stands.busy,
                               owing=stands.owing, refused=stands.refused, kept=stands.kept),
-            "link_state": self.link.as_value(),
+            "link_state": link.as_value(),
             "group_entry": word(CONTROL_PAGE["group_entry"], mgid=group.mgid, joined=group.joined),
             "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
             **{

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
 from rtl.abi import PacketHeader
-from rtl.buffer.layouts import travels_lent
+from rtl.buffer.layouts import on_shared_credit
 from rtl.interface import LONG_HEADER, UNIT_BITS, PacketSignature, PlacementSignature, beat
 from rtl.kit.queue import LutQueue, stream_queue
 from rtl.kit.register import RegisterPair
@@ -87,7 +87,7 @@ class JobLocator(wiring.Component):
         ]
         asks = Signal.like(query.payload)
         m.d.comb += [
-            asks.job_id.eq(header.payload.job_id), asks.lent.eq(travels_lent(header.payload)),
+            asks.job_id.eq(header.payload.job_id), asks.shared.eq(on_shared_credit(header.payload)),
             query.payload.eq(Mux(late, later, asks)),
         ]
         m.d.sync += late.eq(query.valid & ~query.ready)

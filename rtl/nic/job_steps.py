@@ -67,7 +67,7 @@ class Touch:
     entry: View
     after: View
     limits: View
-    at_lent: Signal
+    at_shared: Signal
     by_packet: Signal
     by_sequence: Signal
     reported: Signal
@@ -79,11 +79,11 @@ class Touch:
 
 def let_in_at(m: Module, touch: Touch, admits: Signal, sequence: Signal) -> None:
     """Computes the entry after a packet that a credit covers (`admits`), or a sequence, has been let in."""
-    entry, after, at_lent = touch.entry, touch.after, touch.at_lent
+    entry, after, at_shared = touch.entry, touch.after, touch.at_shared
     with m.If(admits):
         m.d.comb += [
-            after.packets.eq(entry.packets + 1), after.taken.eq(entry.taken + ~at_lent),
-            after.lent.eq(entry.lent + at_lent),
+            after.packets.eq(entry.packets + 1), after.taken.eq(entry.taken + ~at_shared),
+            after.shared.eq(entry.shared + at_shared),
         ]
     with m.If(sequence):
         m.d.comb += after.busy.eq(1)

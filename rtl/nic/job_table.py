@@ -13,9 +13,9 @@ from firmware_models.abi.encoding import JobOrderKind
 from rtl.interface import JOBS, JobReportKind, JobShapes, PlacementSignature
 from rtl.kit.memory import BlockMemory
 from rtl.kit.round_robin import RoundRobin
-from rtl.nic.job_places import JobPlaces
 from rtl.nic.job_steps import Touch, Turn, WaitingReport, let_in_at
 from rtl.nic.least_unit import LeastUnit
+from rtl.nic.placement_memory import PlacementMemory
 
 
 class JobTable(wiring.Component):
@@ -111,10 +111,10 @@ class JobTable(wiring.Component):
         self.entry = data.StructLayout({
             "unit": (n_units - 1).bit_length(), "held": 1, "busy": 1, "owing": 1, "packets": bits_for(n_packets),
             "pulses": shapes.pulse_bits, "closed": 1, "refused": 1, "taken": bits_for(n_credits),
-            "lent": bits_for(pool),
+            "shared": bits_for(pool),
         })
-        # How far `taken` and `lent` may count, modulo their width.
-        self.limits = data.StructLayout({"taken": bits_for(n_credits), "lent": bits_for(pool)})
+        # How far `taken` and `shared` may count, modulo their width.
+        self.limits = data.StructLayout({"taken": bits_for(n_credits), "shared": bits_for(pool)})
         super().__init__({
             "packet": In(PlacementSignature(shapes)),
             "sequence": In(PlacementSignature(shapes)),
@@ -154,7 +154,7 @@ class JobTable(wiring.Component):
         # knows better than the memory how the job stands that it is about, until it is that of another one.
         by_packet, by_sequence, reported, ordered = Signal(), Signal(), Signal(), Signal()
         command = Signal(self.shapes.order)
-        acting, at_lent = Signal(self.shapes.report), Signal()
+        acting, at_shared = Signal(self.shapes.report), Signal()
         limits, covered, known = Signal(self.limits), Signal(), Signal()
         entry, after = Signal(self.entry), Signal(self.entry, attrs={"keep": 1})
         act, acted, blocked, at_rest, held, comes, goes, assigns = (
@@ -163,7 +163,7 @@ class JobTable(wiring.Component):
         touches = Cat(by_packet, by_sequence, reported, ordered)
         touched = Cat(question.valid & ~other, other & ~by_report & ~by_order, other & by_report, other & by_order)
         with m.If(advance):
-            m.d.sync += [at_job.eq(job), at_lent.eq(question.payload.lent & (self.pool > 0))]
+            m.d.sync += [at_job.eq(job), at_shared.eq(question.payload.shared & (self.pool > 0))]
         with m.If(waiting.goes):
             m.d.sync += acting.eq(waiting.report)
         with m.If(order.valid & order.ready):
@@ -183,8 +183,8 @@ class JobTable(wiring.Component):
         let_in = by_sequence & ~entry.busy & ~entry.closed
         admits = Signal()
         m.d.comb += [
-            known.eq(entry.lent != limits.lent),
-            covered.eq(Mux(at_lent, known, entry.taken != limits.taken) & ~entry.refused),
+            known.eq(entry.shared != limits.shared),
+            covered.eq(Mux(at_shared, known, entry.taken != limits.taken) & ~entry.refused),
             admits.eq(by_packet & covered),
         ]
 
@@ -210,7 +210,7 @@ class JobTable(wiring.Component):
         with m.If(assigns):
             m.d.comb += after.unit.eq(least.unit)
         touch = Touch(
-            entry=entry, after=after, limits=limits, at_lent=at_lent, by_packet=by_packet, by_sequence=by_sequence,
+            entry=entry, after=after, limits=limits, at_shared=at_shared, by_packet=by_packet, by_sequence=by_sequence,
             reported=reported, ordered=ordered, act=act, at_rest=at_rest, known=known,
         )
         let_in_at(m, touch, admits, let_in)
@@ -222,7 +222,7 @@ class JobTable(wiring.Component):
         self._take_back(m, entry, returns=act & reported & (acting.kind == JobReportKind.RETURNED), known=known)
         self._answer(m, touch, admits, let_in)
         self._stand(m, touch, command)
-        self._show_places(m, table, swept)
+        self._show_placements(m, table, swept)
 
         return m
 
@@ -235,14 +235,14 @@ class JobTable(wiring.Component):
             m.d.comb += [least.jobs[k].eq(self.jobs[k]), least.levels[k].eq(self.levels[k])]
         return least
 
-    def _show_places(self, m: Module, table: BlockMemory, swept: Signal) -> None:
+    def _show_placements(self, m: Module, table: BlockMemory, swept: Signal) -> None:
         """Fills the memory for looks with what is written into the table."""
-        m.submodules.places = places = JobPlaces(n_units=self.n_units, n_jobs=self.n_jobs, shapes=self.shapes)
-        connect(m, flipped(self.credit), places.look)
+        m.submodules.placements = shown = PlacementMemory(n_units=self.n_units, n_jobs=self.n_jobs, shapes=self.shapes)
+        connect(m, flipped(self.credit), shown.look)
         m.d.comb += [
-            places.swept.eq(swept), places.write_enable.eq(table.write_enable),
-            places.write_address.eq(table.write_address),
-            *(places.write_data[name].eq(table.write_data[name]) for name in ("unit", "held")),
+            shown.swept.eq(swept), shown.write_enable.eq(table.write_enable),
+            shown.write_address.eq(table.write_address),
+            *(shown.write_data[name].eq(table.write_data[name]) for name in ("unit", "held")),
         ]
 
     def _choose(self, m: Module, waiting: WaitingReport, advance: Signal) -> Turn:
@@ -289,19 +289,19 @@ class JobTable(wiring.Component):
         allowed = store.read_port(transparent_for=[write])
         giving, given = Signal(), Signal(self.shapes.given)
         job_bits = len(sweep)
-        lent = given.lent & (self.pool > 0)
+        shared = given.shared & (self.pool > 0)
         m.d.sync += giving.eq(self.given_valid)
         with m.If(self.given_valid):
             m.d.sync += given.eq(self.given)
         m.d.comb += [
             before.addr.eq(self.given.job_id[:job_bits]), before.en.eq(self.given_valid),
             write.en.eq(giving | ~swept), write.addr.eq(sweep),
-            write.data.taken.eq(self.n_credits), write.data.lent.eq(0),
+            write.data.taken.eq(self.n_credits), write.data.shared.eq(0),
         ]
         with m.If(swept):
             m.d.comb += [
-                write.addr.eq(given.job_id[:job_bits]), write.data.taken.eq(before.data.taken + ~lent),
-                write.data.lent.eq(before.data.lent + given.granted),
+                write.addr.eq(given.job_id[:job_bits]), write.data.taken.eq(before.data.taken + ~shared),
+                write.data.shared.eq(before.data.shared + given.granted),
             ]
         return allowed
 
@@ -332,13 +332,13 @@ class JobTable(wiring.Component):
                     m.d.comb += after.packets.eq(fewer)
                 with m.Case(JobReportKind.RETURNED):
                     with m.If(known):
-                        m.d.comb += [after.packets.eq(fewer), after.lent.eq(entry.lent + 1)]
+                        m.d.comb += [after.packets.eq(fewer), after.shared.eq(entry.shared + 1)]
                 with m.Case(JobReportKind.DUPLICATE):
                     m.d.comb += [after.packets.eq(fewer), after.taken.eq(entry.taken - 1)]
-                with m.Case(JobReportKind.LENT_DUPLICATE):
+                with m.Case(JobReportKind.SHARED_DUPLICATE):
                     m.d.comb += after.packets.eq(fewer)
                     if self.pool:
-                        m.d.comb += after.lent.eq(entry.lent - 1)
+                        m.d.comb += after.shared.eq(entry.shared - 1)
                     else:
                         m.d.comb += after.taken.eq(entry.taken - 1)
                 with m.Case(JobReportKind.ENDED):
@@ -382,7 +382,7 @@ class JobTable(wiring.Component):
         with m.If(ordered & writes_off):
             # Its peers have all their guaranteed credits again, and no shared one.
             m.d.comb += [
-                after.owing.eq(0), after.packets.eq(0), after.lent.eq(limits.lent),
+                after.owing.eq(0), after.packets.eq(0), after.shared.eq(limits.shared),
                 after.taken.eq(limits.taken - self.n_credits),
             ]
         standing = self.standing

@@ -14,7 +14,7 @@ from rtl.cou.offload_unit import OffloadUnit
 from rtl.credit.credit_watcher import CreditWatcher
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
-from rtl.interface import PLAIN_LINK, LinkSignature, TraceEvent
+from rtl.interface import LinkSignature, TraceEvent
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.index import index_bits
 from rtl.kit.library import shared
@@ -201,9 +201,8 @@ class Nic(wiring.Component):
             connect(m, layer.tx, flipped(self.tx))
             connect(m, flipped(self.rx), layer.rx)
             m.d.comb += self.link_status.eq(layer.status)
-            m.d.sync += csr.link.eq(state_of(layer.status))
+            m.d.comb += csr.link.eq(state_of(layer.status))
         else:
-            m.d.comb += csr.link.eq(PLAIN_LINK)
             connect(m, link_tx.link, flipped(self.tx))
             connect(m, flipped(self.rx), link_rx.link)
         paths = []
@@ -269,19 +268,18 @@ class Nic(wiring.Component):
                 p2p.time.cycles.eq(csr.cycles),
             ]
         m.d.comb += [
-            csr.busy.eq(
-                Cat(unit.busy for unit in (*(cou.status for cou in cous), *self.p2p)).any() | completions.busy
-                | (csr.settings.enable & vp_table.busy)
-            ),
-            csr.notify.eq(completions.written | Cat(p2p.delivered for p2p in self.p2p).any()),
+            csr.busy.eq(Cat(vp_table.busy, completions.busy, *(unit.busy for unit in (
+                *(cou.status for cou in cous), *self.p2p
+            )))),
+            csr.notify.eq(Cat(completions.written, *(p2p.delivered for p2p in self.p2p))),
         ]
         counts = [unit.status.counts for unit in cous]
         events = {
             "descriptors": [queue.consumed], "completions": [completions.posted],
             "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in counts],
             "buffer_inserts": [unit.inserted for unit in counts], "rx_duplicates": [unit.duplicate for unit in counts],
-            "loans_granted": [unit.loan_granted for unit in counts],
-            "loans_unused": [unit.loan_unused for unit in counts], "rx_closed": [unit.dropped for unit in counts],
+            "loans_granted": [unit.shared_granted for unit in counts],
+            "loans_unused": [unit.shared_unused for unit in counts], "rx_closed": [unit.dropped for unit in counts],
             **self._pulses,
         }
         m.submodules.event_sums = sums = EventSums({name: len(pulses) for name, pulses in events.items()})

@@ -151,7 +151,7 @@ class Fragmenter(wiring.Component):
         n_beats = formats.PAYLOAD_BYTES // flit_bytes
         inline = InlineData(
             word=self._keep_inline(m), beat=Signal(range(n_beats), name="beat"),
-            left=Signal(range(n_beats + 1), name="beats_left"), some=Signal(name="has_beats"),
+            left=Signal(range(n_beats + 1), name="beats_left"), has_beats=Signal(name="has_beats"),
             puts=Signal(name="puts"),
         )
         op = Operation(
@@ -207,7 +207,7 @@ class Fragmenter(wiring.Component):
                     op.index.eq(0),
                     inline.beat.eq(0),
                     inline.left.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
-                    inline.some.eq(desc.length != 0),
+                    inline.has_beats.eq(desc.length != 0),
                 ]
                 with m.If(self.o_open.ready):
                     with m.If(refusal != Status.OK):
@@ -231,7 +231,7 @@ class Fragmenter(wiring.Component):
             with m.State("MINI"):
                 with m.If((room.free != 0) & (room.reading == 0)):
                     m.d.comb += room.reserve.eq(1)
-                    m.d.sync += inline.puts.eq(inline.some)
+                    m.d.sync += inline.puts.eq(inline.has_beats)
                     m.next = "MINI_DATA"
             self._carry(m, fragments, buffer, inline)
             self._read(m, fragments, room, op)

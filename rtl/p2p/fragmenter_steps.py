@@ -35,14 +35,14 @@ class InlineData:
         Its words.
     beat, left : Signal
         Number of the word that is put into the buffer next; how many are left.
-    some, puts : Signal
+    has_beats, puts : Signal
         There are any; they are being put there.
     """
 
     word: memory.ReadPort
     beat: Signal
     left: Signal
-    some: Signal
+    has_beats: Signal
     puts: Signal
 
 

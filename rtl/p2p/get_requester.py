@@ -79,22 +79,22 @@ class Hand:
     turn : RoundRobin
         Whose turn it is, of those of which a fragment may be asked for.
     taken, failed : Signal
-        For each place: an operation is there; it has failed.
+        For each slot: an operation is there; it has failed.
     gives_up : Signal
-        The one in `place` has.
-    place, free : Signal
-        Place of the operation that has its turn; a place that is free.
+        The one in `slot` has.
+    slot, free : Signal
+        Slot of the operation that has its turn; a slot that is free.
     begins : Signal
-        An operation takes the place `free`. Never as one `ends`.
+        An operation takes the slot `free`. Never as one `ends`.
     asks, ends : Signal
-        A fragment of the operation in `place` is asked for; its place becomes free.
+        A fragment of the operation in `slot` is asked for; its slot becomes free.
     """
 
     turn: RoundRobin
     taken: Signal
     failed: Signal
     gives_up: Signal
-    place: Signal
+    slot: Signal
     free: Signal
     begins: Signal
     asks: Signal
@@ -177,8 +177,8 @@ class GetRequester(wiring.Component):
         desc = Signal(data.StructLayout({name: formats.DESCRIPTOR[name].width for name in KEPT}))
         # Requests still to be made for the operations in hand, one memory entry each; and those of the operation whose
         # turn it is.
-        m.submodules.places = places = memory.Memory(shape=self._rest(), depth=self.limits.in_hand, init=[])
-        look, put = places.read_port(), places.write_port()
+        m.submodules.slots = slots = memory.Memory(shape=self._rest(), depth=self.limits.in_hand, init=[])
+        look, put = slots.read_port(), slots.write_port()
         rest = look.data
         hand = self._hold(m, number=number, dest=desc.dest_id)
 
@@ -194,7 +194,7 @@ class GetRequester(wiring.Component):
             after.left.eq(rest.left - self.mtu),
             after.index.eq(rest.index + 1),
             put.en.eq(asked | hand.begins),
-            put.addr.eq(Mux(asked, hand.place, hand.free)),
+            put.addr.eq(Mux(asked, hand.slot, hand.free)),
             put.data.eq(Mux(asked, after, begun)),
             look.addr.eq(hand.turn.index),
             look.en.eq(hand.turn.advance),  # what was read stands until the next turn
@@ -284,7 +284,7 @@ class GetRequester(wiring.Component):
             with m.State("CHOOSE"):
                 m.d.comb += hand.turn.advance.eq(1)
                 m.d.sync += [
-                    hand.place.eq(hand.turn.index),
+                    hand.slot.eq(hand.turn.index),
                     hand.gives_up.eq((hand.turn.grant & hand.failed).any()),
                 ]
                 with m.If(hand.turn.requests.any()):
@@ -327,7 +327,7 @@ class GetRequester(wiring.Component):
         m.submodules.turn = turn = RoundRobin(n=in_hand)
         hand = Hand(
             turn=turn, taken=Signal(in_hand, name="taken"), failed=Signal(in_hand, name="in_hand_failed"),
-            gives_up=Signal(name="gives_up"), place=Signal(range(in_hand), name="place"),
+            gives_up=Signal(name="gives_up"), slot=Signal(range(in_hand), name="slot"),
             free=Signal(range(in_hand), name="free"), begins=Signal(name="begins"), asks=Signal(name="asks"),
             ends=Signal(name="ends"),
         )
@@ -337,7 +337,7 @@ class GetRequester(wiring.Component):
             with m.If(~hand.taken[k]):
                 m.d.comb += hand.free.eq(k)
         freed = Signal(in_hand)
-        m.d.comb += freed.eq(Mux(hand.ends, 1 << hand.place, 0))
+        m.d.comb += freed.eq(Mux(hand.ends, 1 << hand.slot, 0))
         m.d.sync += hand.taken.eq((hand.taken & ~freed) | Mux(hand.begins, 1 << hand.free, 0))
         nodes = [Signal(formats.NODE_BITS, name=f"node_{k}") for k in range(in_hand)]
         rivals = Cat(node == dest for node in nodes) & hand.taken
@@ -352,7 +352,7 @@ class GetRequester(wiring.Component):
             ]
             m.d.sync += [
                 before.eq(before & ~freed),
-                waiting.eq(waiting + (hand.asks & (hand.place == k)) - (
+                waiting.eq(waiting + (hand.asks & (hand.slot == k)) - (
                     self.awaited.landed & hand.taken[k] & (self.awaited.entry == entry)
                 )),
             ]

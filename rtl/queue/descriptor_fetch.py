@@ -84,7 +84,7 @@ class DescriptorFetch(wiring.Component):
         # while there is none, what stands at the input is taken over all the same, and its `count` as it is.
         command, following = Signal(fetch_command(self.address_bits)), Signal(fetch_command(self.address_bits))
         request, coming = self.read.request, self.i.payload
-        place = Mux(request.valid, command.index & command.mask, coming.index & coming.mask)
+        ring_index = Mux(request.valid, command.index & command.mask, coming.index & coming.mask)
         more = Signal()
         m.d.comb += [
             request.payload.bytes.eq(formats.DESCRIPTOR.bytes),
@@ -94,7 +94,7 @@ class DescriptorFetch(wiring.Component):
         with m.If(~request.valid | request.ready):
             m.d.sync += [
                 request.valid.eq(Mux(request.valid, more, self.i.valid)),
-                request.payload.addr.eq((following.base + (place << entry_log2))[:self.address_bits]),
+                request.payload.addr.eq((following.base + (ring_index << entry_log2))[:self.address_bits]),
                 command.eq(following), command.index.eq(following.index + 1),
                 command.count.eq(Mux(request.valid, command.count - 1, coming.count)),
                 more.eq(Mux(request.valid, command.count != 2, coming.count != 1)),

@@ -163,7 +163,7 @@ class Scheduler(wiring.Component):
         with m.FSM():
             self._begin(m, serving, commands, taken=taken)
             self._look(m, serving, commands, judge)
-            self._place(m, serving, target, reject)
+            self._find_unit(m, serving, target, reject)
             self._hand_over(m, serving, target)
             self._reject(m, serving, reason=reason)
             self._refuse(m, serving, target, commands)
@@ -273,7 +273,7 @@ class Scheduler(wiring.Component):
             with m.Elif(self.judged):
                 judge()
 
-    def _place(
+    def _find_unit(
         self, m: Module, serving: TurnInProgress, target: Target, reject: Callable[[Status], None]
     ) -> None:
         """Finds the offload unit of a sequence. The job table's answer is asked for once; it lets the operation in."""

@@ -67,7 +67,7 @@ class VpTable(wiring.Component):
     windows : array of n_clients ``In(WindowSignature())``
         Window checks.
     busy : ``Out(1)``
-        Some VP has unread descriptors.
+        Descriptors are served, and a VP has unread ones.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class VpTable(wiring.Component):
             connect(m, flipped(self.windows[k]), window_check.i[k])
         m.d.comb += [
             turns.enable.eq(self.enable), turns.cycles.eq(self.cycles), turns.retry_limit.eq(self.retry_limit),
-            self.busy.eq(turns.busy),
+            self.busy.eq(self.enable & turns.busy),
         ]
 
         # Memories keep their contents through a reset, so every record is wiped before the first commit.

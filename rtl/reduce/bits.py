@@ -22,9 +22,9 @@ def shifted_left(bits: Value, distance: int) -> Value:
 
 def first(bits: Value) -> Value:
     """The index of the lowest one in `bits`; any index if there is none."""
-    places = 1 << bits_for(max(1, len(bits) - 1))
-    padded = Cat(bits, Const(0, places))[:places]
-    half = places // 2
+    width = 1 << bits_for(max(1, len(bits) - 1))
+    padded = Cat(bits, Const(0, width))[:width]
+    half = width // 2
     if half == 1:
         return ~padded[0]
     low, high = padded[:half], padded[half:]

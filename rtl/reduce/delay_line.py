@@ -41,18 +41,18 @@ class DelayLine(wiring.Component):
 
         # Read one entry ahead of the one written: the read port's register is the last cycle of the delay.
         # A ring of cycles - 1 entries is read and written at the same address; the old content is read.
-        places = self.cycles - 1
-        m.submodules.ring = ring = Memory(shape=Shape.cast(self.shape), depth=places, init=[])
+        depth = self.cycles - 1
+        m.submodules.ring = ring = Memory(shape=Shape.cast(self.shape), depth=depth, init=[])
         write, read = ring.write_port(), ring.read_port()
-        place = Signal(range(places))
+        address = Signal(range(depth))
         with m.If(self.enable):
-            m.d.sync += place.eq(Mux(place == places - 1, 0, place + 1))
+            m.d.sync += address.eq(Mux(address == depth - 1, 0, address + 1))
         m.d.comb += [
             write.en.eq(self.enable),
-            write.addr.eq(place),
+            write.addr.eq(address),
             write.data.eq(self.i),
             read.en.eq(self.enable),
-            read.addr.eq(place),
+            read.addr.eq(address),
             self.o.eq(read.data),
         ]
 

@@ -58,7 +58,7 @@ def order(pipeline: StepPipeline, fmt: FloatFormat, a: data.View, b: data.View) 
     ]
     # Shifts beyond the last sticky bit are as good as any that shifts everything out.
     far = Mux(v.less, v.far_a, v.far_b)
-    beyond = _top_places(len(distance), fmt.significand_bits + 2)
+    beyond = _top_bits(len(distance), fmt.significand_bits + 2)
     fraction = Mux(v.less, v.b.fraction, v.a.fraction)
     exponent = Mux(v.less, v.b.exponent, v.a.exponent)
     hidden = Mux(v.less, v.hidden_b, v.hidden_a)
@@ -71,17 +71,17 @@ def order(pipeline: StepPipeline, fmt: FloatFormat, a: data.View, b: data.View) 
         # Two bits below the last one: guard and round. Bits shifted out further leave only a mark in `lost`.
         small=Cat(Const(0, 2), Mux(v.less, Cat(v.a.fraction, v.hidden_a), Cat(v.b.fraction, v.hidden_b))),
         lost=Const(0, 1),
-        shift=Cat(bit | far if place in beyond else bit for place, bit in enumerate(distance)),
+        shift=Cat(bit | far if index in beyond else bit for index, bit in enumerate(distance)),
     )
 
 
-def _top_places(n_places: int, distance: int) -> set[int]:
+def _top_bits(n_bits: int, distance: int) -> set[int]:
     """The fewest top bits of a number that amount to at least `distance`."""
-    places: set[int] = set()
-    for place in reversed(range(n_places)):
-        if sum(1 << taken for taken in places) < distance:
-            places.add(place)
-    return places
+    chosen: set[int] = set()
+    for index in reversed(range(n_bits)):
+        if sum(1 << taken for taken in chosen) < distance:
+            chosen.add(index)
+    return chosen
 
 
 def align(pipeline: StepPipeline, v: StepValues) -> StepValues:

@@ -77,8 +77,8 @@ def normalise_coarse(pipeline: StepPipeline, fmt: FloatFormat, v: StepValues) ->
         if index == 2:
             # Ones from the position of the sentinel up are a normal number's; below it they are a subnormal's.
             new = {
-                "sentinel": Cat(v.at_limit & (v.fine_limit == place) for place in range(_group)),
-                "allowed": Cat(Const(1, 1), *(~v.at_limit | (v.fine_limit >= place) for place in range(1, _group))),
+                "sentinel": Cat(v.at_limit & (v.fine_limit == k) for k in range(_group)),
+                "allowed": Cat(Const(1, 1), *(~v.at_limit | (v.fine_limit >= k) for k in range(1, _group))),
             }
             drop = "fine_limit at_limit"
         word = v.word

@@ -38,8 +38,8 @@ def tile_multiply(
     for row, piece_b in enumerate(parts(factor_b[:cut], TILE_B)):
         tiles = [(TILE_A * column + TILE_B * row, piece_a * piece_b)
                  for column, piece_a in enumerate(parts(factor_a, TILE_A))]
-        rows.append([(place, tile[:bits - place]) for place, tile in tiles if place < bits])
-    rest = [(place, Cat(bit & factor_b[place] for bit in factor_a)) for place in range(cut, len(factor_b))]
+        rows.append([(weight, tile[:bits - weight]) for weight, tile in tiles if weight < bits])
+    rest = [(weight, Cat(bit & factor_b[weight] for bit in factor_a)) for weight in range(cut, len(factor_b))]
     v, rows = _register(pipeline, "tiles", v, f"{a} {b}", [*rows, rest] if rest else rows)
 
     sums = [[_sum(_interleaved(row), bits)] for row in rows[:len(rows) - bool(rest)]]
@@ -48,11 +48,11 @@ def tile_multiply(
     v, sums = _register(pipeline, "rows", v, _names("tiles", rows), sums)
 
     flat = [addend for row in sums for addend in row]
-    pairs = [[_sum(flat[place:place + 2], bits)] for place in range(0, len(flat), 2)]
+    pairs = [[_sum(flat[weight:weight + 2], bits)] for weight in range(0, len(flat), 2)]
     v, pairs = _register(pipeline, "pairs", v, _names("rows", sums), pairs)
 
-    place, total = _sum([addend for pair in pairs for addend in pair], bits)
-    return pipeline.step("total", v, _names("pairs", pairs), **{product: Cat(Const(0, place), total)[:bits]})
+    weight, total = _sum([addend for pair in pairs for addend in pair], bits)
+    return pipeline.step("total", v, _names("pairs", pairs), **{product: Cat(Const(0, weight), total)[:bits]})
 
 
 def _register(
@@ -61,7 +61,7 @@ def _register(
     """Ends `step`; the addends come back as they are after it."""
     new = {f"{step}_{i}_{j}": value for i, row in enumerate(rows) for j, (_, value) in enumerate(row)}
     v = pipeline.step(step, v, drop, **new)
-    after = [[(place, getattr(v, f"{step}_{i}_{j}")) for j, (place, _) in enumerate(row)]
+    after = [[(weight, getattr(v, f"{step}_{i}_{j}")) for j, (weight, _) in enumerate(row)]
              for i, row in enumerate(rows)]
     return v, after
 
@@ -71,23 +71,25 @@ def _names(step: str, rows: list[list[Addend]]) -> str:
 
 
 def _interleaved(row: list[Addend]) -> list[Addend]:
-    """At most two numbers, of the tiles with even and with odd places."""
+    """At most two numbers, of the tiles with even and with odd weights."""
     numbers = []
     for layer in (row[::2], row[1::2]):
         if layer:
             start, number = layer[0]
-            for place, tile in layer[1:]:
-                number = Cat(number, Const(0, place - start - len(number)), tile)
+            for weight, tile in layer[1:]:
+                number = Cat(number, Const(0, weight - start - len(number)), tile)
             numbers.append((start, number))
     return numbers
 
 
 def _sum(addends: list[Addend], bits: int) -> Addend:
     """The sum modulo 2**bits. Low bits that one addend has alone pass beside the addition."""
-    place, total = addends[0]
-    for other_place, other in addends[1:]:
-        (place, low), (high_place, high) = sorted(((place, total), (other_place, other)), key=lambda addend: addend[0])
-        below = high_place - place
+    weight, total = addends[0]
+    for other_weight, other in addends[1:]:
+        (weight, low), (high_weight, high) = sorted(
+            ((weight, total), (other_weight, other)), key=lambda addend: addend[0],
+        )
+        below = high_weight - weight
         total = Cat(low[:below], Const(0, max(0, below - len(low))), low[below:] + high)
-        total = total[:bits - place]
-    return place, total
+        total = total[:bits - weight]
+    return weight, total

@@ -65,12 +65,12 @@ class OpenGranule:
 
     Parameters
     ----------
-    number, place : Value
-        Its number; place in it of the next flit.
+    number, offset : Value
+        Its number; offset in it of the next flit, in flits.
     """
 
     number: Value
-    place: Value
+    offset: Value
 
 
 class ChannelStore(wiring.Component):
@@ -124,10 +124,10 @@ class ChannelStore(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        place_bits = (self.granule_flits - 1).bit_length()
+        offset_bits = (self.granule_flits - 1).bit_length()
         granule = range(self.n_granules)
         # Fields written when a granule fills or its packet ends.
-        link = data.StructLayout({"next": granule, "final": 1, "last_place": max(1, place_bits)})
+        link = data.StructLayout({"next": granule, "final": 1, "last_offset": max(1, offset_bits)})
         m.submodules.chain = chain = memory.Memory(shape=link, depth=self.n_granules, init=[])
         put_link = chain.write_port()
 
@@ -146,8 +146,8 @@ class ChannelStore(wiring.Component):
 
         # Writing. An open granule is replaced when it is closed, so that its link can be written at once.
         target = Signal(granule)
-        place = Signal(place_bits) if place_bits else C(0, 0)
-        full = (place == self.granule_flits - 1) if place_bits else C(1)
+        offset = Signal(offset_bits) if offset_bits else C(0, 0)
+        full = (offset == self.granule_flits - 1) if offset_bits else C(1)
         close = Signal()
         m.d.comb += [
             self.granule.eq(target),
@@ -155,15 +155,15 @@ class ChannelStore(wiring.Component):
             put_link.addr.eq(target),
             put_link.data.next.eq(offered),
             put_link.data.final.eq(self.write_last),
-            put_link.data.last_place.eq(place),
+            put_link.data.last_offset.eq(offset),
             put_link.en.eq(close),
         ]
         for number, back in enumerate(returned):
             m.submodules[f"returned_{number}"] = back
             m.d.comb += back.o.ready.eq(close & ~unused & ~there[:number].any())
-        if place_bits:
+        if offset_bits:
             with m.If(self.write):
-                m.d.sync += place.eq(Mux(close, 0, place + 1))
+                m.d.sync += offset.eq(Mux(close, 0, offset + 1))
         with m.If(close):
             m.d.sync += target.eq(offered)
             with m.If(unused):
@@ -178,27 +178,27 @@ class ChannelStore(wiring.Component):
                 shape=self.data_width, depth=self.n_granules * self.granule_flits, apart=True
             )
             m.d.comb += [
-                store.write_address.eq(Cat(place, target)),
+                store.write_address.eq(Cat(offset, target)),
                 store.write_data.eq(self.write_data),
                 store.write_enable.eq(self.write),
             ]
             get_link = chain.read_port(transparent_for=(put_link,))
             path = ReadPath(reader=reader, store=store, get_link=get_link, back=back)
-            self._read(m, path, OpenGranule(number=target, place=place))
+            self._read(m, path, OpenGranule(number=target, offset=offset))
         return m
 
     def _read(self, m: Module, path: ReadPath, open_granule: OpenGranule) -> None:
         """Reads the packets of one reader."""
         reader, store, get_link, back = path.reader, path.store, path.get_link, path.back
-        place_bits = (self.granule_flits - 1).bit_length()
+        offset_bits = (self.granule_flits - 1).bit_length()
         granule = range(self.n_granules)
         at, next_at = Signal(granule), Signal(granule)
-        step = Signal(place_bits) if place_bits else C(0, 0)
+        step = Signal(offset_bits) if offset_bits else C(0, 0)
         leaving = Signal()
         open_here = Signal()
-        written = (step < open_granule.place) if place_bits else C(0)
-        at_end = (step == self.granule_flits - 1) if place_bits else C(1)
-        at_last = (step == get_link.data.last_place) if place_bits else C(1)
+        written = (step < open_granule.offset) if offset_bits else C(0)
+        at_end = (step == self.granule_flits - 1) if offset_bits else C(1)
+        at_last = (step == get_link.data.last_offset) if offset_bits else C(1)
         m.d.comb += [
             open_here.eq(at == open_granule.number),
             reader.available.eq(~open_here | written),
@@ -213,7 +213,7 @@ class ChannelStore(wiring.Component):
             back.i.payload.eq(at),
         ]
         m.d.sync += at.eq(next_at)
-        if place_bits:
+        if offset_bits:
             with m.If(reader.start):
                 m.d.sync += step.eq(0)
             with m.Elif(reader.read):

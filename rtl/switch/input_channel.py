@@ -149,11 +149,11 @@ class InputChannel(wiring.Component):
         sizes, here, incoming = self.sizes, self.here, self.flit
         dest_flit = sizes.dest_flit
         # Of a packet is kept: its name, and what the first flit says of it.
-        place, inside = Signal(range(dest_flit + 2)), Signal()
+        flit_index, inside = Signal(range(dest_flit + 2)), Signal()
         name = Signal(range(sizes.n_granules))
         short, multicast, asked = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.lost.eq(here & incoming.last & (place < dest_flit)),
+            self.lost.eq(here & incoming.last & (flit_index < dest_flit)),
             store.write.eq(here & ~self.lost),
             store.write_data.eq(Cat(incoming.data, incoming.bad) if sizes.marked else incoming.data),
             store.write_last.eq(incoming.last),
@@ -161,16 +161,16 @@ class InputChannel(wiring.Component):
         assert dest_flit <= 1, "a packet without destination is one flit, which is not stored"
         with m.If(here):
             m.d.sync += [
-                place.eq(Mux(incoming.last, 0, Mux(place == dest_flit + 1, place, place + 1))),
+                flit_index.eq(Mux(incoming.last, 0, Mux(flit_index == dest_flit + 1, flit_index, flit_index + 1))),
                 inside.eq(~incoming.last),
             ]
-            with m.If(place == 0):
+            with m.If(flit_index == 0):
                 m.d.sync += [
                     name.eq(store.granule),
                     short.eq(incoming.data[_offset("length"):][:formats.LENGTH_BITS] <= formats.PAYLOAD_BYTES),
                     multicast.eq(incoming.data[_offset("multicast")]),
                 ]
-        m.d.sync += asked.eq(here & (place == dest_flit))
+        m.d.sync += asked.eq(here & (flit_index == dest_flit))
 
         m.d.comb += [
             queues.push.valid.eq(asked),

@@ -12,6 +12,7 @@ from rtl.kit.round_robin import RoundRobin
 from rtl.link.link_rx import N_VCS
 from rtl.switch.input_channel import CandidateSignature, InputChannel
 from rtl.switch.multicast_table import MulticastLookupSignature
+from rtl.switch.port_statistics import Traffic
 from rtl.switch.route_table import RouteLookupSignature
 from rtl.switch.sizes import SwitchSizes
 
@@ -63,6 +64,8 @@ class InputPort(wiring.Component):
         Multicasts without ports that are discarded in this cycle.
     malformed : ``Out(1)``
         A packet without destination has been discarded.
+    received : ``Out(Traffic)``
+        What comes over the link in this cycle.
     depth, peak : arrays of 2 ``Out``
         Flits in the buffer of each channel, now and at most since reset.
     """
@@ -82,6 +85,7 @@ class InputPort(wiring.Component):
             "o": Out(CrossingSignature(sizes)).array(sizes.readers),
             "discarded": Out(2),
             "malformed": Out(1),
+            "received": Out(Traffic),
             "depth": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
             "peak": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
         })
@@ -93,7 +97,7 @@ class InputPort(wiring.Component):
         incoming = self.link.flit
         arrived = Signal()
         m.d.comb += [
-            self.link.ready.eq(1),
+            self.link.ready.eq(1), self.received.flit.eq(arrived), self.received.packet.eq(arrived & incoming.last),
             arrived.eq(self.link.valid), self.lookup.enable.eq(arrived), self.mft.enable.eq(arrived),
             self.lookup.node_id.eq(incoming.data[_offset("dest_id") - base:][:formats.NODE_BITS]),
             self.mft.mlid.eq(incoming.data[_offset("mlid") - base:][:formats.MLID_BITS]),

@@ -9,6 +9,7 @@ from rtl.interface import LinkSignature
 from rtl.kit.queue import stream_queue
 from rtl.link.link_rx import N_VCS
 from rtl.switch.choice import one_of
+from rtl.switch.port_statistics import Traffic
 from rtl.switch.sizes import SwitchSizes
 
 _FIFO_DEPTH = 4
@@ -46,6 +47,8 @@ class OutputPort(wiring.Component):
         For each channel: there are credits for any packet (a short one), and one for a flit that is sent in this cycle.
     credits : array of 2 ``Out``
         Credits now.
+    sent_on : ``Out(Traffic)``
+        What goes over the link in this cycle.
     link : ``Out(LinkSignature)``
         The link.
     """
@@ -60,6 +63,7 @@ class OutputPort(wiring.Component):
             "room": Out(N_VCS),
             "room_short": Out(N_VCS),
             "credits": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
+            "sent_on": Out(Traffic),
             "link": Out(LinkSignature(sizes.data_width, marked=sizes.marked)),
         })
 
@@ -73,6 +77,8 @@ class OutputPort(wiring.Component):
             self.link.valid.eq(fifo.o.valid),
             self.link.flit.eq(fifo.o.payload),
             fifo.o.ready.eq(self.link.ready),
+            self.sent_on.flit.eq(fifo.o.valid & self.link.ready),
+            self.sent_on.packet.eq(self.sent_on.flit & fifo.o.payload.last),
         ]
         m.d.sync += Assert(
             ResetSignal(allow_reset_less=True) | ~fifo.i.valid | fifo.i.ready, "switch: no room in front of the link\n",

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
 from firmware_models.abi.registers import SWITCH_COUNTERS
+from rtl.link.link_layer import LINK_EVENTS, LinkStatus
 
 COUNTER_BITS = (len(SWITCH_COUNTERS) - 1).bit_length()
 COUNT_BITS = 64
@@ -16,6 +17,10 @@ EVENT_BITS = 2
 def port_events() -> data.StructLayout:
     """Events of one port in one cycle: how many of each kind, by the names of the counters."""
     return data.StructLayout({counter.name: EVENT_BITS for counter in SWITCH_COUNTERS})
+
+
+Traffic = data.StructLayout({"flit": 1, "packet": 1})
+"""Of a link in one cycle: a flit moves; it is the last one of a packet."""
 
 
 class PortStatistics(wiring.Component):
@@ -30,11 +35,15 @@ class PortStatistics(wiring.Component):
     ----------
     n_ports : int
         Ports.
+    reliable : bool
+        If true, the events of reliable links are counted as well.
 
     Members
     -------
     events : array of `n_ports` ``In(port_events())``
-        What happens.
+        What happens, but on reliable links.
+    links : array of `n_ports` ``In(LinkStatus)``
+        With `reliable`: pulses of each link, counted as ``link_falls`` and so on.
     ask : ``In(1)``
         Held until ``answered``: the value of `counter` of `port` is wanted.
     port, counter : ``In``
@@ -45,11 +54,12 @@ class PortStatistics(wiring.Component):
         The count.
     """
 
-    def __init__(self, *, n_ports: int):
+    def __init__(self, *, n_ports: int, reliable: bool = False):
         if not isinstance(n_ports, int) or not 2 <= n_ports <= 64:
             raise ValueError(f"n_ports must be from 2 to 64, not {n_ports!r}")
-        self.n_ports = n_ports
+        self.n_ports, self.reliable = n_ports, reliable
         super().__init__({
+            **({"links": In(LinkStatus).array(n_ports)} if reliable else {}),
             "events": In(port_events()).array(n_ports),
             "ask": In(1), "port": In(range(n_ports)), "counter": In(COUNTER_BITS),
             "answered": Out(1), "value": Out(COUNT_BITS),
@@ -68,7 +78,8 @@ class PortStatistics(wiring.Component):
         last_port = port == self.n_ports - 1
         # A walk in which nothing came ends in rest: all own bits are in the memory. An event or a question begins one.
         resting, stirred, comes = Signal(), Signal(), Signal()
-        m.d.sync += comes.eq(Cat(events.as_value().any() for events in self.events).any() | self.ask)
+        happens = [self._happens(m, p) for p in range(self.n_ports)]
+        m.d.sync += comes.eq(Cat(events.as_value().any() for events in happens).any() | self.ask)
         with m.If(comes):
             m.d.sync += [resting.eq(0), stirred.eq(1)]
         with m.Elif((kind == n_kinds - 1) & last_port):
@@ -81,7 +92,7 @@ class PortStatistics(wiring.Component):
         # Own bits of the counters, as many as a walk's events need.
         width = bits_for(((1 << EVENT_BITS) - 1) * n_counters)
         recent = []
-        for p, events in enumerate(self.events):
+        for p, events in enumerate(happens):
             kinds = []
             for number, counter in enumerate(SWITCH_COUNTERS):
                 own = Signal(width, name=f"{counter.name}_{p}")
@@ -110,3 +121,14 @@ class PortStatistics(wiring.Component):
         with m.If(meant):
             m.d.sync += self.value.eq(write.data)
         return m
+
+    def _happens(self, m: Module, port: int) -> data.View:
+        """Events of a port, those of its link included."""
+        if not self.reliable:
+            return self.events[port]
+        link, happens = self.links[port], Signal(port_events(), name=f"happens_{port}")
+        m.d.comb += [
+            happens.eq(self.events[port]), happens.link_lost.eq(link.lost[0] + link.lost[1]),
+            *(happens[f"link_{name}"].eq(link[name]) for name in LINK_EVENTS),
+        ]
+        return happens

@@ -3,27 +3,24 @@
 
 from typing import Any
 
-from amaranth import Array, Cat, Module, Signal
-from amaranth.hdl import Value
+from amaranth import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from firmware_models.abi.registers import SWITCH_PAGE
 from firmware_models.config import Config
-from rtl.abi import fields
-from rtl.interface import PLAIN_LINK, LinkSignature
+from rtl.interface import LinkSignature
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.library import shared
-from rtl.link.link_layer import LINK_EVENTS, LinkStatus, link_layer, state_of
+from rtl.link.link_layer import LinkStatus, link_layer, state_of
 from rtl.link.link_rx import N_VCS
 from rtl.link.wire import WireSignature
-from rtl.switch.choice import union
+from rtl.switch.allocator import Allocator
 from rtl.switch.control import ADDRESS_BITS, SwitchControl
 from rtl.switch.input_port import InputPort
-from rtl.switch.matching import Matching
 from rtl.switch.multicast_table import MulticastTable
 from rtl.switch.output_port import OutputPort
 from rtl.switch.port_statistics import PortStatistics
+from rtl.switch.port_view import PortView
 from rtl.switch.route_table import RouteTable
 from rtl.switch.sizes import SwitchSizes
 
@@ -35,7 +32,7 @@ class Switch(wiring.Component):
     back to the port that it came from only if the table says so. Virtual channels are independent: what holds up
     channel 0 does not hold up channel 1. Inputs are served round robin at each output, packet by packet.
 
-    Composition: an :class:`InputPort` and an :class:`OutputPort` for each port, the :class:`RouteTable` and
+    Composition: an :class:`InputPort` and an :class:`OutputPort` for each port, the :class:`Allocator`, the tables and
     the registers. See ``docs/switch.md``.
 
     Parameters
@@ -85,7 +82,9 @@ class Switch(wiring.Component):
             control.mft_mask.eq(mft.mask),
         ]
 
-        m.submodules.statistics = statistics = PortStatistics(n_ports=sizes.radix)
+        m.submodules.statistics = PortStatistics(n_ports=sizes.radix, reliable=self.config.link.reliable)
+        m.submodules.view = PortView(sizes=sizes)
+        m.submodules.allocator = Allocator(sizes=sizes)
         inputs = [InputPort(sizes=sizes, number=number) for number in ports]
         outputs = [OutputPort(sizes=sizes) for _ in ports]
         for number in ports:
@@ -96,69 +95,61 @@ class Switch(wiring.Component):
             connect(m, inputs[number].lookup, table.lookup[number])
             connect(m, inputs[number].mft, mft.lookup[number])
             connect(m, sender, flipped(self.tx[number]))
-            if self.config.link.reliable:
-                m.d.comb += _count_layer(statistics.events[number], self.link_status[number])
+        self._connect_registers(m, inputs, outputs)
+        self._connect_crossbar(m, inputs, outputs)
+        return m
 
+    def _connect_registers(self, m: Module, inputs: list[InputPort], outputs: list[OutputPort]) -> None:
+        """Events that are counted, and figures of the port that software looks at."""
+        control, statistics, view = m.submodules.control, m.submodules.statistics, m.submodules.view
         m.d.comb += [
-            statistics.ask.eq(control.counter_ask),
-            statistics.port.eq(control.port),
-            statistics.counter.eq(control.counter),
-            control.counter_answered.eq(statistics.answered),
-            control.counter_value.eq(statistics.value),
+            statistics.ask.eq(control.counter_ask), statistics.port.eq(control.port),
+            statistics.counter.eq(control.counter), control.counter_answered.eq(statistics.answered),
+            control.counter_value.eq(statistics.value), view.port.eq(control.port),
+            control.credits.eq(view.port_credits), control.depth.eq(view.port_depth),
+            control.depth_peak.eq(view.port_depth_peak), control.link.eq(view.port_link),
         ]
-        for name, figure, values in (
-            ("port_credits", control.credits, [output.credits for output in outputs]),
-            ("port_depth", control.depth, [source.depth for source in inputs]),
-            ("port_depth_peak", control.depth_peak, [source.peak for source in inputs]),
-        ):
-            shown = fields(SWITCH_PAGE[name], figure)
-            for vc in range(N_VCS):
-                m.d.sync += shown[f"channel_{vc}"].eq(Array(value[vc] for value in values)[control.port])
-
-        m.d.sync += control.link.eq(Array(
-            state_of(status) for status in self.link_status
-        )[control.port] if self.config.link.reliable else PLAIN_LINK)
-
-        # Which packets start, for each channel on its own.
-        sent = [Signal(sizes.radix, name=f"sent_{vc}") for vc in range(N_VCS)]
-        holds = Signal(sizes.radix)
-        m.d.comb += [
-            *(sent[vc].eq(union([sends for source in inputs for sends in source.sends[vc]])) for vc in range(N_VCS)),
-            holds.eq(union([source.candidate[0].holds for source in inputs])),
-        ]
-        for vc in range(N_VCS):
-            matching = Matching(sizes=sizes)
-            m.submodules[f"matching_{vc}"] = shared("conic_matching", matching, platform)
-            for number in ports:
-                m.d.comb += statistics.events[number][f"stalls_{vc}"].eq(matching.stalled[number])
+        for number, (source, sink) in enumerate(zip(inputs, outputs, strict=True)):
+            events = statistics.events[number]
             m.d.comb += [
-                matching.room.eq(Cat(output.room[vc] for output in outputs)),
-                matching.room_short.eq(Cat(output.room_short[vc] for output in outputs)),
+                events.rx_flits.eq(source.received.flit), events.rx_packets.eq(source.received.packet),
+                events.tx_flits.eq(sink.sent_on.flit), events.tx_packets.eq(sink.sent_on.packet),
+                events.discarded.eq(source.discarded), events.malformed.eq(source.malformed),
+                *(events[f"stalls_{vc}"].eq(m.submodules.allocator.stalled[vc][number]) for vc in range(N_VCS)),
             ]
-            for source, candidate in zip(inputs, matching.candidate, strict=True):
-                connect(m, source.candidate[vc], candidate)
-            # Channel 1 passes channel 0 where both have a flit for an output.
-            accepts = Cat(output.accepts[vc] for output in outputs)
-            if vc != N_VCS - 1:
-                accepts &= ~sent[N_VCS - 1]
-            m.d.comb += [source.accepts[vc].eq(accepts) for source in inputs]
+            for vc in range(N_VCS):
+                m.d.comb += [
+                    view.credits[number][vc].eq(sink.credits[vc]), view.depth[number][vc].eq(source.depth[vc]),
+                    view.peak[number][vc].eq(source.peak[vc]),
+                ]
+            if self.config.link.reliable:
+                status = self.link_status[number]
+                m.d.comb += [statistics.links[number].eq(status), view.link[number].eq(state_of(status))]
 
-        # The crossbar: every output sees every reader of every input.
+    def _connect_crossbar(self, m: Module, inputs: list[InputPort], outputs: list[OutputPort]) -> None:
+        """Inputs and outputs to the allocator; every output to every reader of every input."""
+        allocator = m.submodules.allocator
+        for vc in range(N_VCS):
+            m.d.comb += [
+                allocator.takes[vc].eq(Cat(output.accepts[vc] for output in outputs)),
+                allocator.room[vc].eq(Cat(output.room[vc] for output in outputs)),
+                allocator.room_short[vc].eq(Cat(output.room_short[vc] for output in outputs)),
+            ]
+            for number, source in enumerate(inputs):
+                connect(m, source.candidate[vc], allocator.candidate[vc][number])
+                m.d.comb += [
+                    source.accepts[vc].eq(allocator.accepts[vc]),
+                    *(seen.eq(sends) for seen, sends in zip(
+                        allocator.sends[vc][number], source.sends[vc], strict=True,
+                    )),
+                ]
         readers = [reader for source in inputs for reader in source.o]
         for number, output in enumerate(outputs):
             m.d.comb += [
-                output.sent.eq(Cat(channel[number] for channel in sent)),
-                output.waits.eq(holds[number]),
-            ]
-            m.d.comb += [
+                output.sent.eq(allocator.sent[number]), output.waits.eq(allocator.holds[number]),
                 output.valid.eq(Cat(reader.ports[number] for reader in readers)),
                 *(flit.eq(reader.flit) for reader, flit in zip(readers, output.flit, strict=True)),
-                *_count(statistics.events[number].rx_flits, statistics.events[number].rx_packets, inputs[number].link),
-                *_count(statistics.events[number].tx_flits, statistics.events[number].tx_packets, output.link),
-                statistics.events[number].discarded.eq(inputs[number].discarded),
-                statistics.events[number].malformed.eq(inputs[number].malformed),
             ]
-        return m
 
     def _ends(self, m: Module, number: int, source: InputPort, sink: OutputPort) -> tuple[Any, Any]:
         """Returns receiver and sender of a port: its input and output, or the layer of a reliable link before them."""
@@ -170,16 +161,3 @@ class Switch(wiring.Component):
         m.d.comb += self.link_status[number].eq(layer.status)
         return layer.rx, layer.tx
 
-
-def _count_layer(events: Any, status: Any) -> list[Any]:
-    """Returns statements that count the events of the layer of a reliable link."""
-    return [
-        *(events[f"link_{name}"].eq(status[name]) for name in LINK_EVENTS),
-        events.link_lost.eq(status.lost[0] + status.lost[1]),
-    ]
-
-
-def _count(flits: Value, packets: Value, link: Any) -> list[Any]:
-    """Returns statements that count the flits and packets of a link."""
-    moved = link.valid & link.ready
-    return [flits.eq(moved), packets.eq(moved & link.flit.last)]

@@ -10,13 +10,14 @@ from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config
 from firmware_models.host import Port
+from firmware_models.schedule import ScheduleError
 from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError, Waves
 from sim.cluster.multicast import set_up_groups
 from sim.cluster.stalls import StallProfile, random_stalls
 from sim.fabric.topology import parse_topology
 from sim.operation.session import CollectiveError, Session
 from sim.soak.community import Community, Posted
-from sim.soak.draw import Dealer
+from sim.soak.draw import Dealer, Draw
 from sim.soak.messages import PUT_BYTES, Messages
 
 DEPTH = 4
@@ -24,6 +25,8 @@ DEPTH = 4
 SOURCE_BYTES = 1024
 _WATCHDOG = 300_000
 _BUDGET = 1_000_000
+_MOST_DRAWS = 200
+"""Operations that are drawn before it is said that none fits the hardware."""
 _CLEAN = ("rx_malformed", "rx_wrong_node", "rx_unknown", "rx_duplicates", "completion_errors")
 """Counters that stay 0 in a soak."""
 
@@ -124,9 +127,10 @@ class Episode:
         ids = [unit + units * index for unit in range(units)
                for index in rng.sample(range((1 << JOB_BITS) // units), config.cou.n_jobs)]
         ids = rng.sample(ids, min(len(ids), config.nic.n_vps, rng.choice((1, 2, 4, 8))))
+        most = min(self._nodes, config.cou.n_peers + 1)
         self._communities = [
             Community(
-                job_id=job_id, vp=vp, nodes=rng.sample(range(self._nodes), rng.randint(2, self._nodes)),
+                job_id=job_id, vp=vp, nodes=rng.sample(range(self._nodes), rng.randint(2, most)),
                 drivers=self._drivers, depth=DEPTH, put_bytes=PUT_BYTES + SOURCE_BYTES,
             )
             for job_id, vp in zip(ids, rng.sample(range(config.nic.n_vps), len(ids)), strict=True)
@@ -193,8 +197,7 @@ class Episode:
         return self._tag
 
     def _prepare(self, community: Community, slot: int) -> Posted:
-        draw = self._dealer.deal(len(community.nodes))
-        operation = community.prepare(draw, slot=slot, tag=self._next_tag(), rng=self._rng)
+        draw, operation = self._fitting(community, slot)
         request, coverage = draw.request, self.coverage
         coverage.operations += 1
         coverage.algorithms[f"{request.collective} {request.algorithm}"] += 1
@@ -205,6 +208,17 @@ class Episode:
         coverage.mini += draw.is_mini
         coverage.jobs.add(community.job_id)
         return operation
+
+    def _fitting(self, community: Community, slot: int) -> tuple[Draw, Posted]:
+        """An operation that the hardware has room for: peers of the job, descriptors, blocks, groups."""
+        refusal: ScheduleError | None = None
+        for _ in range(_MOST_DRAWS):
+            try:
+                draw = self._dealer.deal(len(community.nodes))
+                return draw, community.prepare(draw, slot=slot, tag=self._next_tag(), rng=self._rng)
+            except ScheduleError as error:
+                refusal = error
+        raise self._error(f"no collective of {len(community.nodes)} ranks fits this hardware: {refusal}", [])
 
     def _ring(self, queues: list[list[tuple[Port, bytes]]], *, lag: int) -> None:
         """Posts what one host has to post: queues mixed at random, doorbells for one or more operations, with pauses.

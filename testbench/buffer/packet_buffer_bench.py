@@ -279,8 +279,8 @@ async def duplicates_are_dropped(dut):
     await bench.settle()
     for key in keys:
         bench.source.append(packet := bench.packet(key))
-        lent = packet.header["loan"] & ~packet.header["multicast"]
-        bench.left[key["job_id"], 1, 1, lent] += 1
+        shared = packet.header["loan"] & ~packet.header["multicast"]
+        bench.left[key["job_id"], 1, 1, shared] += 1
     await bench.source.drain()
     await bench.check_level()
     assert len(seen) == len(keys) == bench.counts["withdrawn"]

@@ -272,7 +272,7 @@ class Bench:
         credit = {
             "job_id": key["job_id"], "peer": numbers.randrange(64), "dest_id": numbers.getrandbits(24), "dest_vp": 1,
             "source_vp": 2, "window_slot": numbers.randrange(4), "credits": 1, "loan": numbers.randrange(2),
-            "want": send, "lent": numbers.randrange(2),
+            "want": send, "shared": numbers.randrange(2),
         }
         header = self._header(size)
         leaves = [header, 0] if send else None

@@ -69,7 +69,7 @@ class Packet:
         return {
             "job_id": h["job_id"], "peer": h["peer"], "dest_id": h["source_id"], "dest_vp": h["source_vp"],
             "source_vp": h["dest_vp"], "window_slot": h["tag"] % 4, "credits": 1, "loan": 0,
-            "want": h["want"] & ~h["multicast"] & 1, "lent": h["loan"] & ~h["multicast"] & 1,
+            "want": h["want"] & ~h["multicast"] & 1, "shared": h["loan"] & ~h["multicast"] & 1,
         }
 
     def excuses(self, operation: dict[str, int]) -> list[str]:

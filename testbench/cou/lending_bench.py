@@ -68,7 +68,7 @@ async def a_busy_job_fills_the_buffer(dut):
         while (header := sender.take()) is None:
             await RisingEdge(dut.clk)
         unit.arrives(single_packet(pulse=pulse), **header)
-        assert sender.own + sender.lent + sender.idle <= share + unit.pool
+        assert sender.own + sender.shared + sender.idle <= share + unit.pool
         unlent.add(unit.figures().unlent)
     assert (await unit.events.receive())["status"] == Status.OK
     # All but what is just on its way back in a CREDIT packet.

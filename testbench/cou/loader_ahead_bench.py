@@ -85,7 +85,7 @@ async def reads_as_far_ahead_as_memory_takes(dut: SimHandleBase) -> None:
         nonlocal left
         left -= 1
         loads.append({
-            "context": free.pop(0), "job": 0, "place": 0, "from_payload": 0, "beside": 0, "addr": 0,
+            "context": free.pop(0), "job": 0, "position": 0, "from_payload": 0, "beside": 0, "addr": 0,
             "pieces": {"count": 1, "bytes": MTU, "last_bytes": 0, "stride": MTU},
         })
 

@@ -74,12 +74,12 @@ class Bench:
         StreamSink(
             dut, "o_fault", shapes["o_fault"], stall=0.9, callback=lambda item: self.heard.append(("o_fault", item))
         )
-        self._place = decoder(members["words"].signature.members["place"].shape)
+        self._place = decoder(members["words"].signature.members["address"].shape)
 
     async def begin(self) -> None:
         """Clock and reset."""
         await clock.start(self.dut, max_cycles=200_000)
-        place = bits(self.dut.words__place)
+        place = bits(self.dut.words__address)
 
         def answer() -> None:
             asked = self._place(place())
@@ -103,7 +103,7 @@ class Bench:
         starts = [addr + number * stride for number in range(len(sizes))]
         bad = not from_payload and any(start in self.memory.bad for start in starts)
         return Load({
-            "context": context, "job": job, "place": place, "from_payload": from_payload,
+            "context": context, "job": job, "position": place, "from_payload": from_payload,
             "beside": from_payload & numbers.randrange(2), "addr": addr,
             "pieces": {"count": count, "bytes": size, "last_bytes": last, "stride": stride},
         }, b"".join(source[start:start + length] for start, length in zip(starts, sizes, strict=True)), bad)

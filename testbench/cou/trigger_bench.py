@@ -199,7 +199,7 @@ class Bench:
         assert not pulse.loading
         assert not pulse.running
         assert lenient or pulse.wants_operand(), "an operand that nobody needs"
-        assert item["place"] == pulse.place
+        assert item["position"] == pulse.place
         assert item["job"] == pulse.operation.job
         assert item["from_payload"] == (pulse.desc["operand"] == Operand.PAYLOAD)
         assert item["addr"] == pulse.start(), "the operand's place in the message"

@@ -11,7 +11,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
-from rtl.credit.layouts import LENT_BIT
+from rtl.credit.layouts import SHARED_BIT
 from rtl.interface import CompletionEvent, JobReport, JobReportKind, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
 from testbench.cou.operation_model import NODE_ID, Operation
@@ -67,7 +67,7 @@ class Unit:
         self.receivers = Receivers(share=parameters()["peer_credits"], pool=self.pool, rng=self.rng)
         self.held: Counter[int] = Counter()
         """Packets that keep a job here, as the job table counts them: those that came, less what was reported."""
-        self.lent: Counter[int] = Counter()
+        self.shared: Counter[int] = Counter()
         """Shared credits of the unit that its peers hold, by JobID."""
         self.granted: Counter[int] = Counter()
         """Those that no packet has come on, and that have not returned, as the job table counts them."""
@@ -103,7 +103,7 @@ class Unit:
                     cocotb.start_soon(self._confirm())
                 self.gone[job] += 1
                 self.held[job] -= 1
-                assert self.held[job] >= self.lent[job], "loans are out, and the job seems to be at rest"
+                assert self.held[job] >= self.shared[job], "loans are out, and the job seems to be at rest"
             case JobReportKind.ENDED:
                 assert job in self.busy, "the end of an operation that was not let in"
                 self.busy.remove(job)
@@ -153,10 +153,10 @@ class Unit:
         if not packet.header["credits"]:
             self.receivers.comes_back(packet.header)
             return
-        self.lent[job] += packet.header["loan"]
+        self.shared[job] += packet.header["loan"]
         self.granted[job] += packet.header["loan"]
         if self.sender is not None:
-            self.lent[job] -= packet.header["tag"] >> LENT_BIT
+            self.shared[job] -= packet.header["tag"] >> SHARED_BIT
             self.sender.credit(packet.header)
         elif packet.header["loan"]:
             cocotb.start_soon(self._no_need(job))
@@ -167,7 +167,7 @@ class Unit:
 
     def return_loan(self, job: int):
         """A peer returns a shared credit to the unit."""
-        self.lent[job] -= 1
+        self.shared[job] -= 1
         self.credit(job_id=job, loan=1)
 
     def figures(self):

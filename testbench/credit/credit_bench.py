@@ -46,7 +46,7 @@ class Table:
         self.asking: Counter[tuple[int, int, int]] = Counter()
         """Outstanding packets that asked for a shared credit."""
         self.returned: list[tuple[int, int]] = []
-        self.lent = self.kept = 0
+        self.shared = self.kept = 0
 
     async def take(self, job: int, peer: int, *, oldest: int, members: int = 0) -> int | None:
         """Asks for a credit; the window_slot, or None. Checks the answer against the model."""
@@ -85,7 +85,7 @@ class Table:
                 self.asking[job, peer, window_slot] += 1
             else:
                 assert not (self.lends and (pair in self.refused or scarce) and certain), "it does not ask"
-            self.lent += loan
+            self.shared += loan
             self.loans[pair] -= loan
             self.refused.discard(pair)
             self.out[job, peer, window_slot] += 1
@@ -130,7 +130,7 @@ class Table:
         await cycles(self.dut, 8 * LOANS_ASKED)
         assert all(item == {
             "job_id": item["job_id"], "peer": item["peer"], "dest_id": 100 + item["peer"], "dest_vp": item["peer"],
-            "source_vp": 7, "window_slot": 0, "credits": 0, "loan": 1, "want": 0, "lent": 0,
+            "source_vp": 7, "window_slot": 0, "credits": 0, "loan": 1, "want": 0, "shared": 0,
         } for item in self.unused.received)
         assert Counter((item["job_id"], item["peer"]) for item in self.unused.received) == Counter(self.returned)
 
@@ -208,7 +208,7 @@ async def follows_the_model(dut: SimHandleBase) -> None:
                 settled += watched and job not in table.watched
     await table.check_unused()
     if table.lends and table.share < 3:
-        assert min(table.lent, table.kept, len(table.returned)), "no shared credit was used, kept, returned"
+        assert min(table.shared, table.kept, len(table.returned)), "no shared credit was used, kept, returned"
     report(granted=granted, refused=refused, owing=owing, settled=settled, written_off=written_off)
 
 
@@ -240,16 +240,16 @@ async def loans_pile_up(dut: SimHandleBase) -> None:
     # The last of these left too little to younger pulses, and have asked already.
     asked = table.asking[3, 1, 0]
     assert asked == (min(table.share - 1, LOANS_KEPT) if table.lends else 0)
-    for lent in range(2 * LOANS_ASKED if table.lends else 0):
+    for shared in range(2 * LOANS_ASKED if table.lends else 0):
         assert await table.take(3, 1, oldest=0) is None
         assert await table.take(3, 1, oldest=1) == 0, "the last credit is the oldest pulse's"
         assert await table.take(3, 1, oldest=0) is None
         assert table.asking[3, 1, 0] == asked + 1
         await table.give(3, 1, 0, 1, want=1, loan=1)
         assert await table.take(3, 1, oldest=0) == 1
-        assert table.out[3, 1, 1] == lent + 1 - lent // 4 * 3
+        assert table.out[3, 1, 1] == shared + 1 - shared // 4 * 3
         # Packets on loan ask as well. Three of four are consumed now and then, and their loans are not renewed.
-        for _ in range(3 if lent % 4 == 3 else 0):
+        for _ in range(3 if shared % 4 == 3 else 0):
             await table.give(3, 1, 1, 1, want=1)
     await table.check_unused()
 

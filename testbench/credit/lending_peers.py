@@ -86,7 +86,7 @@ class Sender:
 
     def __init__(self, *, share: int):
         self.share = share
-        self.own = self.lent = self.idle = self.most = 0
+        self.own = self.shared = self.idle = self.most = 0
         self.refused = False
 
     def take(self) -> dict[str, int] | None:
@@ -96,18 +96,18 @@ class Sender:
             return None
         loan, want = int(self.idle > 0), int(self.refused)
         self.idle -= loan
-        self.lent += loan
+        self.shared += loan
         self.own += 1 - loan
         self.refused = False
-        self.most = max(self.most, self.own + self.lent + self.idle)
+        self.most = max(self.most, self.own + self.shared + self.idle)
         return {"loan": loan, "want": want, "tag": loan}
 
     def credit(self, header: dict[str, int]) -> None:
         """A CREDIT packet."""
         assert header["credits"] == 1
         if header["tag"]:
-            self.lent -= 1
+            self.shared -= 1
         else:
             self.own -= 1
-        assert min(self.lent, self.own) >= 0, "a credit for no packet"
+        assert min(self.shared, self.own) >= 0, "a credit for no packet"
         self.idle += header["loan"]

@@ -60,7 +60,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="keeps-what-was-written-off", module=_JOBS,
-                old="after.owing.eq(0), after.packets.eq(0), after.lent", new="after.owing.eq(0), after.lent",
+                old="after.owing.eq(0), after.packets.eq(0), after.shared", new="after.owing.eq(0), after.shared",
             ),
             Mutation(
                 name="half-a-sweep", module=_JOBS,
@@ -87,20 +87,20 @@ JOB_PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="lets-in-without-a-credit", module=_JOBS,
-                old="Mux(at_lent, known, entry.taken != limits.taken)", new="Mux(at_lent, known, 1)",
+                old="Mux(at_shared, known, entry.taken != limits.taken)", new="Mux(at_shared, known, 1)",
             ),
             Mutation(
                 name="lets-in-without-a-shared-credit", module=_JOBS,
-                old="Mux(at_lent, known, entry.taken != limits.taken)",
-                new="Mux(at_lent, 1, entry.taken != limits.taken)",
+                old="Mux(at_shared, known, entry.taken != limits.taken)",
+                new="Mux(at_shared, 1, entry.taken != limits.taken)",
             ),
             Mutation(
                 name="shared-ones-count-as-guaranteed", module=_JOBS,
-                old="before.data.taken + ~lent", new="before.data.taken + 1",
+                old="before.data.taken + ~shared", new="before.data.taken + 1",
             ),
             Mutation(
                 name="grants-are-forgotten", module=_JOBS,
-                old="before.data.lent + given.granted", new="before.data.lent",
+                old="before.data.shared + given.granted", new="before.data.shared",
             ),
             Mutation(
                 name="a-credit-is-seen-late", module=_JOBS,
@@ -116,7 +116,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="returns-twice", module=_JOBS,
-                old="m.d.comb += [after.packets.eq(fewer), after.lent.eq(entry.lent + 1)]",
+                old="m.d.comb += [after.packets.eq(fewer), after.shared.eq(entry.shared + 1)]",
                 new="m.d.comb += after.packets.eq(fewer)",
             ),
             Mutation(

@@ -27,7 +27,7 @@ KIT_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="keeps-what-was-read", module=_QUEUE,
-                old="pop.eq(take & ring.some),", new="pop.eq(take & ring.some & (ring.kept != 2)),",
+                old="pop.eq(take & ring.occupied),", new="pop.eq(take & ring.occupied & (ring.kept != 2)),",
             ),
             Mutation(
                 name="writes-when-full", module=_QUEUE, old="put.en.eq(stored),", new="put.en.eq(self.i.valid),",
@@ -67,7 +67,8 @@ KIT_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="stores-what-passes-by", module=_QUEUE,
-                old="pass_by.eq(take & ~ring.some if self.prompt else 0),", new="pass_by.eq(take & ~ring.some),",
+                old="pass_by.eq(take & ~ring.occupied if self.prompt else 0),",
+                new="pass_by.eq(take & ~ring.occupied),",
             ),
         ),
     ),
@@ -94,7 +95,7 @@ KIT_PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="overtakes", module=_QUEUE,
-                old="pass_by.eq(take & ~some & ~ahead),", new="pass_by.eq(take & ~some),",
+                old="pass_by.eq(take & ~occupied & ~ahead),", new="pass_by.eq(take & ~some),",
             ),
         ),
     ),
@@ -177,8 +178,8 @@ KIT_PROOFS: tuple[Proof, ...] = (
         depth=14,
         mutations=(
             Mutation(
-                name="place-filled-twice", module=_SKID,
-                old="full.eq(~get & (full | (put & some)))", new="full.eq(~get & full)",
+                name="entry-filled-twice", module=_SKID,
+                old="full.eq(~get & (full | (put & occupied)))", new="full.eq(~get & full)",
             ),
             Mutation(
                 name="emptied-out-of-turn", module=_SKID,
@@ -186,7 +187,7 @@ KIT_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="both-at-once-counts", module=_SKID,
-                old="some.eq(put | full | (some & ~get))", new="some.eq(put | (some & ~get))",
+                old="occupied.eq(put | full | (occupied & ~get))", new="some.eq(put | (some & ~get))",
             ),
         ),
     ),
@@ -203,8 +204,8 @@ KIT_PROOFS: tuple[Proof, ...] = (
                 old="(used | Mux(stored, 1 << free, 0)) & ~Mux", new="used & ~Mux",
             ),
             Mutation(
-                name="gap-not-closed", module=_ALTERNATING, old="with m.If(goes & (chosen <= k)):",
-                new="with m.If(goes & (chosen < k)):",
+                name="gap-not-closed", module=_ALTERNATING, old="with m.If(head_taken & (chosen <= k)):",
+                new="with m.If(head_taken & (chosen < k)):",
             ),
             Mutation(
                 name="last-of-those-past", module=_ALTERNATING,
@@ -212,7 +213,7 @@ KIT_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="past-those-who-wait", module=_ALTERNATING,
-                old="past.eq(accepted & take & ~valid[0])", new="past.eq(accepted & take)",
+                old="passed_by.eq(accepted & take & ~valid[0])", new="passed_by.eq(accepted & take)",
             ),
             Mutation(
                 name="first-come-first-served", module=_ALTERNATING,

@@ -90,11 +90,11 @@ PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="loan-used-twice", module=_CREDIT,
-                old="update.loans.eq(stored.loans - loan)", new="update.loans.eq(stored.loans)",
+                old="update.n_shared.eq(stored.n_shared - spends)", new="update.n_shared.eq(stored.n_shared)",
             ),
             Mutation(
                 name="loan-takes-a-credit-as-well", module=_CREDIT,
-                old="with m.If(own & ~loan):", new="with m.If(own):",
+                old="with m.If(own & ~spends):", new="with m.If(own):",
             ),
             Mutation(
                 name="loan-kept-after-the-end", module=_CREDIT,
@@ -106,12 +106,12 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="loan-goes-back-and-stays", module=_CREDIT,
-                old="t.update.loans.eq(t.stored.loans - 1), t.updates.eq(1),",
+                old="t.update.n_shared.eq(t.stored.n_shared - 1), t.updates.eq(1),",
                 new="t.updates.eq(1),",
             ),
             Mutation(
                 name="asks-without-room", module=_CREDIT,
-                old="(reserved != self.sizes.most_asked)", new="(loans.asked != self.sizes.most_asked)",
+                old="(reserved != self.sizes.most_asked)", new="(shared.asked != self.sizes.most_asked)",
             ),
         ),
     ),
@@ -134,7 +134,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="keeps-what-was-written-off", module=_SHARED_POOL,
-                old="(consumption.taken & consumption.granted) + self.lost",
+                old="self.granted + self.lost",
                 new="(consumption.taken & consumption.granted)",
             ),
             Mutation(

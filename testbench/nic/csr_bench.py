@@ -361,9 +361,12 @@ async def counters_count(dut: SimHandleBase, run: int) -> None:
     assert before < low <= int(dut.cycles.value)
     assert await axil.read_dword(AT["cycles_hi"]) == 0
 
-    dut.busy.value = 1
-    assert await axil.read_dword(AT["status"]) == PAGE.pack("status", busy=1)
-    dut.notify.value = 1
+    for block in range(len(dut.busy)):
+        dut.busy.value = 1 << block
+        assert await axil.read_dword(AT["status"]) == PAGE.pack("status", busy=1)
+    dut.busy.value = 0
+    assert await axil.read_dword(AT["status"]) == PAGE.pack("status", busy=0)
+    dut.notify.value = 1 << len(dut.notify) - 1
     await RisingEdge(dut.clk)
     dut.notify.value = 0
     await clock.cycles(dut, 3)

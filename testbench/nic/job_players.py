@@ -26,10 +26,10 @@ class Asker:
         self.answered = answered
         self.waiting: list[int] = []
 
-    def ask(self, job: int, *, lent: int = 0) -> None:
+    def ask(self, job: int, *, shared: int = 0) -> None:
         """Queues a question."""
         self.waiting.append(job)
-        self.queries.append({"job_id": job, "lent": lent})
+        self.queries.append({"job_id": job, "shared": shared})
 
     def _answered(self, answer: dict[str, int]) -> None:
         self.answered(self.waiting.pop(0), answer)
@@ -192,14 +192,14 @@ class Table:
         await taken.wait()
 
     async def _consume(self, job: int, unit: int) -> None:
-        lent = self.peers.came[job].pop(0)
+        shared = self.peers.came[job].pop(0)
         await self._pause()
         if self.rng.random() < 0.1:
-            self.peers.twice(job, lent=lent)
-            reports = [JobReportKind.LENT_DUPLICATE if lent else JobReportKind.DUPLICATE]
+            self.peers.twice(job, shared=shared)
+            reports = [JobReportKind.SHARED_DUPLICATE if shared else JobReportKind.DUPLICATE]
         else:
-            granted = await self.peers.credit(job, lent=lent)
-            reports = [JobReportKind.PACKET_GONE] * (1 + lent - granted)
+            granted = await self.peers.credit(job, shared=shared)
+            reports = [JobReportKind.PACKET_GONE] * (1 + shared - granted)
         for kind in reports:
             # The books are changed first: a question may be answered in the very cycle of the report.
             self.packets[job, unit] -= 1
@@ -272,71 +272,71 @@ class Peers:
         self.idle: Counter[int] = Counter()
         self.asked: list[tuple[int, bool, int]] = []
         self.came: dict[int, list[int]] = defaultdict(list)
-        self.uncovered = self.covered = self.lent = self.duplicates = self.returned = self.nobodys = 0
+        self.uncovered = self.covered = self.shared = self.duplicates = self.returned = self.nobodys = 0
         self.busy = False
 
     def ask(self, job: int) -> None:
         """A packet of the job: one that a credit covers, or not."""
         software = self.table.software
-        lent = int(self.idle[job] > 0 and self.rng.random() < 0.7)
+        shared = int(self.idle[job] > 0 and self.rng.random() < 0.7)
         # One that no credit covered when it was sent may take the next one that is free before this one.
         greedy = any(
             of == job and not asked[1] for of, asked in zip(self.table.packet.waiting, self.asked, strict=True)
         )
-        honest = bool(lent) or (self.out[job] < self.share and not greedy)
-        if lent:
+        honest = bool(shared) or (self.out[job] < self.share and not greedy)
+        if shared:
             self.idle[job] -= 1
         elif honest:
             self.out[job] += 1
-        self.asked.append((lent, honest, software.versions[job]))
-        self.table.packet.ask(job, lent=lent)
+        self.asked.append((shared, honest, software.versions[job]))
+        self.table.packet.ask(job, shared=shared)
 
     def claim(self, job: int) -> None:
         """A packet on a shared credit, of a job that is never granted one."""
         self.asked.append((1, False, -1))
-        self.table.packet.ask(job, lent=1)
+        self.table.packet.ask(job, shared=1)
 
     def judged(self, job: int, ok: int) -> bool:
         """True if a packet has been let in; called with the answers, in their order."""
         software = self.table.software
-        lent, honest, version = self.asked.pop(0)
+        shared, honest, version = self.asked.pop(0)
         assert not ok or version >= 0, "a packet on a shared credit of nobody"
         settled = software.versions[job] == version and not software.waits(job)
         if settled and (honest or job in software.barred):
             assert bool(ok) == (job not in software.barred), f"a packet of job {job} on a credit: ok is {ok}"
         if not ok:
             self.uncovered += 1
-            if honest and lent:
+            if honest and shared:
                 self.idle[job] += 1
             elif honest:
                 self.out[job] -= 1
             return False
         self.covered += honest
-        self.lent += lent
-        self.out[job] += not honest and not lent
-        self.here[job, lent] += 1
-        self.rights[job] -= lent
-        self.came[job].append(lent)
+        self.shared += shared
+        self.out[job] += not honest and not shared
+        self.here[job, shared] += 1
+        self.rights[job] -= shared
+        self.came[job].append(shared)
         assert self.here[job, 0] <= self.share, "more packets than credits"
         assert self.rights[job] >= 0, "a packet on a shared credit that was not granted"
         return True
 
-    async def credit(self, job: int, *, lent: int) -> int:
+    async def credit(self, job: int, *, shared: int) -> int:
         """A CREDIT packet leaves: one at a time; whether a shared credit is granted with it."""
         while self.busy:
             await RisingEdge(self.dut.clk)
         self.busy = True
-        self.free += lent
+        self.free += shared
         granted = int(self.free > 0 and self.rng.random() < 0.5)
         self.free -= granted
         self.dut.given_valid.value = 1
-        self.dut.given.value = CreditGiven.const({"job_id": job, "lent": lent, "granted": granted}).as_bits()
-        self.here[job, lent] -= 1
+        self.dut.given.value = CreditGiven.const({"job_id": job, "shared": shared, "granted": granted}).as_bits()
+        self.here[job, shared] -= 1
         self.rights[job] += granted
         await RisingEdge(self.dut.clk)
         self.dut.given_valid.value = 0
         self.busy = False
-        self.out[job] -= 1 - lent
+        self.out[job] -= 1 - shared
         self.idle[job] += granted
         return granted
 
@@ -347,17 +347,17 @@ class Peers:
             books.pop(job, None)
         self.here = Counter({key: count for key, count in self.here.items() if key[0] != job})
 
-    def twice(self, job: int, *, lent: int) -> None:
+    def twice(self, job: int, *, shared: int) -> None:
         """A packet was dropped as a duplicate: what it travelled on is free again, once that is known."""
         self.duplicates += 1
-        self.here[job, lent] -= 1
-        self.rights[job] += lent
-        cocotb.start_soon(self._forgive(job, lent))
+        self.here[job, shared] -= 1
+        self.rights[job] += shared
+        cocotb.start_soon(self._forgive(job, shared))
 
-    async def _forgive(self, job: int, lent: int) -> None:
+    async def _forgive(self, job: int, shared: int) -> None:
         await cycles(self.dut, 400)
-        self.out[job] -= 1 - lent
-        self.idle[job] += lent
+        self.out[job] -= 1 - shared
+        self.idle[job] += shared
 
     async def count(self) -> None:
         """Counts the shared credits that the table reports as returned."""

@@ -26,7 +26,7 @@ async def one_job_one_unit(dut: SimHandleBase) -> None:
     for touch in count():
         # An order of each kind is a matter of chance with few jobs: on until all have had their effect.
         if touch >= parameters()["touches"] and min(
-            software.n_closed, software.n_opened, software.n_refused, software.n_barred, peers.uncovered, peers.lent,
+            software.n_closed, software.n_opened, software.n_refused, software.n_barred, peers.uncovered, peers.shared,
             peers.duplicates,
         ) > 0:
             break
@@ -68,7 +68,7 @@ async def one_job_one_unit(dut: SimHandleBase) -> None:
         assert not any(left.values()), f"job {job} has {left}"
     report(let_in=table.let_in, refused=table.refused, moved=table.moved, found=table.found,
            closed=software.n_closed, opened=software.n_opened, not_opened=software.n_refused,
-           barred=software.n_barred, uncovered=peers.uncovered, covered=peers.covered, lent=peers.lent,
+           barred=software.n_barred, uncovered=peers.uncovered, covered=peers.covered, shared=peers.shared,
            duplicates=peers.duplicates)
 
 

@@ -134,7 +134,7 @@ def plan_of(s: Situation) -> Fields:
         ("credit", sends), ("run", True)) if reason)
     names = ("search", "give_up", "load", "ask", "check", "credit", "run")
     plan: Fields = {
-        "context": s.context, "job": s.look["job"], "place": s.look["position"],
+        "context": s.context, "job": s.look["job"], "position": s.look["position"],
         "step": {name: name == step for name in names}, "fill": fill, "unsure": there and not s.look["sure"],
         "consumed": progress["consumed"], "wanted": (desc["cp_count"] - progress["consumed"]) % (1 << 16),
         "sends": sends, "foreign": foreign, "mismatch": mismatch, "marked": marked, "differs": differs,
@@ -186,7 +186,7 @@ def _load(s: Situation) -> Fields:
     """The load of the operand."""
     payload = s.desc["operand"] == Operand.PAYLOAD
     addr = (0 if payload else s.desc["local_addr"]) + s.slice["start"]
-    return {"context": s.context, "job": s.look["job"], "place": s.look["position"], "from_payload": payload,
+    return {"context": s.context, "job": s.look["job"], "position": s.look["position"], "from_payload": payload,
             "addr": addr % (1 << 64), "pieces": s.slice["pieces"]}
 
 
@@ -196,7 +196,7 @@ def _credit(s: Situation) -> Fields:
     return {
         "job_id": s.operation["job_id"], "source_vp": s.operation["vp"], "peer": packet["peer"],
         "dest_id": packet["source_id"], "dest_vp": packet["source_vp"], "window_slot": packet["tag"] % 4, "credits": 1,
-        "loan": packet["loan"] and single, "want": packet["want"] and single, "lent": packet["loan"] and single,
+        "loan": packet["loan"] and single, "want": packet["want"] and single, "shared": packet["loan"] and single,
     }
 
 

@@ -181,7 +181,7 @@ class TurnModel:
 
     def _sequence(self, entry: Entry) -> Blocked:
         job = entry.desc["job_id"]
-        yield from self._expect("query", {"job_id": job, "lent": 0})
+        yield from self._expect("query", {"job_id": job, "shared": 0})
         placed = yield from self._answer("placed")
         if not placed["ok"]:
             if entry.error:

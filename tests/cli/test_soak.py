@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +24,14 @@ def test_refusals(conic: Conic, arguments: tuple[str, ...], message: str) -> Non
     outcome = conic("soak", *arguments)
     assert outcome.code == 2
     assert outcome.err.strip().splitlines()[-1] == f"conic soak: {message}"
+
+
+def test_nodes_without_a_route(conic: Conic, tmp_path: Path) -> None:
+    config = tmp_path / "two_routes.yaml"
+    config.write_text("base: small\nswitch: {table_entries: 2}\n")
+    outcome = conic("soak", "--nodes", "3", "--config", str(config))
+    assert outcome.code == 2
+    assert outcome.err.strip() == "conic soak: --nodes: must be at most 2 (switch.table_entries), not 3"
 
 
 def test_a_few_operations(conic: Conic) -> None:

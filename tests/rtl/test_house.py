@@ -112,6 +112,42 @@ def test_the_limits(rule: str, source: str, count: int) -> None:
     assert sum(counted(rule, [("planted", ast.parse(source))]).values()) == count
 
 
+TOPS = ("rtl/nic/nic.py", "rtl/cou/offload_unit.py", "rtl/switch/switch.py")
+
+
+def logic(tree: ast.Module) -> list[int]:
+    """Lines of a composition in which there is logic: registers, conditions, operators on signals, choices."""
+    found = []
+    for one in ast.walk(tree):
+        operator = isinstance(one, ast.BinOp) and isinstance(one.op, ast.BitAnd | ast.BitOr | ast.BitXor)
+        inverted = isinstance(one, ast.UnaryOp) and isinstance(one.op, ast.Invert)
+        name = one.attr if isinstance(one, ast.Attribute) else one.id if isinstance(one, ast.Name) else ""
+        if (operator and not _is_type(one)) or inverted or name in (
+            "sync", "If", "Elif", "Else", "Switch", "FSM", "Mux", "Array", "any", "all", "xor", "Signal", "union",
+        ):
+            found.append(one.lineno)
+    return found
+
+
+def _is_type(one: ast.BinOp) -> bool:
+    """True for ``X | None``."""
+    return isinstance(one.op, ast.BitOr) and isinstance(one.right, ast.Constant)
+
+
+@pytest.mark.parametrize("top", TOPS)
+def test_tops_have_no_logic(top: str) -> None:
+    assert logic(ast.parse((ROOT / top).read_text())) == []
+
+
+@pytest.mark.parametrize(("source", "lines"), [
+    ("m.d.sync += a.eq(b)", 1), ("with m.If(a):\n    pass", 1), ("m.d.comb += a.eq(b & c)", 1), ("a.eq(~b)", 1),
+    ("a.eq(b.any())", 1), ("a.eq(Mux(b, c, d))", 1), ("a = Signal()", 1), ("m.d.comb += a.eq(Cat(b, c))", 0),
+    ("def f() -> A | None: pass", 0), ("n = config.buffer_slots + 8", 0),
+])
+def test_logic_is_found(source: str, lines: int) -> None:
+    assert len(logic(ast.parse(source))) == lines
+
+
 def test_no_part_says_that_it_works() -> None:
     """The simulator finds rest by itself: no ``moves`` and no ``quiescent`` in a component."""
     assert not [

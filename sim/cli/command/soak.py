@@ -45,6 +45,10 @@ def command(
     name, tree = hardware(preset, config)
     if nodes > tree.switch.radix:
         raise click.UsageError(f"--nodes: must be at most {tree.switch.radix} (switch.radix), not {nodes}")
+    if nodes > tree.switch.table_entries:
+        raise click.UsageError(
+            f"--nodes: must be at most {tree.switch.table_entries} (switch.table_entries), not {nodes}"
+        )
     click.echo(f"seed {seed}", err=True)
     with progress_bars() as progress, nullcontext() if waves is None else aside(waves, keep=(SoakError,)) as part:
         covered = soak(

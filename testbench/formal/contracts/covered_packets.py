@@ -46,7 +46,7 @@ class CoveredPacketsContract(Contract):
         m.d.sync += new.eq(~answer.valid | answer.ready)
         mine = question.job_id == job
         refused, barred, sure = Signal(), Signal(), Signal()
-        rows = {"mine": mine, "lent": question.lent, "refused": barred, "sure": sure}
+        rows = {"mine": mine, "shared": question.shared, "refused": barred, "sure": sure}
         level, shorter = Signal(2), Signal(2)
         m.d.comb += shorter.eq(level - answers)
         m.d.sync += level.eq(shorter + asked)
@@ -58,7 +58,7 @@ class CoveredPacketsContract(Contract):
             about[name] = row[0]
         comes = answers & about["mine"]
         let_in = comes & answer.payload.ok
-        comes_own, comes_lent = let_in & ~about["lent"], let_in & about["lent"]
+        comes_own, comes_shared = let_in & ~about["shared"], let_in & about["shared"]
 
         # Orders of software: a job is refused from the answer that says so until it is to be opened again.
         ordered, order, standing = self.offered(unit.order, "order"), unit.order.payload, unit.standing
@@ -96,7 +96,7 @@ class CoveredPacketsContract(Contract):
         given, fields = self.free(1, "given"), unit.given
         m.d.comb += [unit.given_valid.eq(given), unit.given.eq(self.free(len(unit.given.as_value()), "given_fields"))]
         gives = given & (fields.job_id == job)
-        gives_own, gives_lent, grants = gives & ~fields.lent, gives & fields.lent, gives & fields.granted
+        gives_own, gives_shared, grants = gives & ~fields.shared, gives & fields.shared, gives & fields.granted
 
         if self.writes_off:
             others = (
@@ -131,38 +131,38 @@ class CoveredPacketsContract(Contract):
         m.d.comb += wrote_off.eq(stands & writing & standing.payload.closed & ~standing.payload.busy)
 
         # The books: packets that came and have no CREDIT packet yet, and shared credits that peers have.
-        own, lent, rights = Signal(3), Signal(3), Signal(3)
-        twice = reported & is_kind[JobReportKind.DUPLICATE], reported & is_kind[JobReportKind.LENT_DUPLICATE]
+        own, shared, rights = Signal(3), Signal(3), Signal(3)
+        twice = reported & is_kind[JobReportKind.DUPLICATE], reported & is_kind[JobReportKind.SHARED_DUPLICATE]
         self.assume(~is_kind[JobReportKind.DUPLICATE] | (own != 0) & ~gives_own)
-        self.assume(~is_kind[JobReportKind.LENT_DUPLICATE] | (lent != 0) & ~gives_lent)
+        self.assume(~is_kind[JobReportKind.SHARED_DUPLICATE] | (shared != 0) & ~gives_shared)
         self.assume(~gives_own | (own != 0))
-        self.assume(~gives_lent | (lent != 0))
-        self.assume(~grants | (rights + lent - gives_lent < POOL))
+        self.assume(~gives_shared | (shared != 0))
+        self.assume(~grants | (rights + shared - gives_shared < POOL))
         m.d.sync += [
-            own.eq(own + comes_own - gives_own - twice[0]), lent.eq(lent + comes_lent - gives_lent - twice[1]),
-            rights.eq(rights + grants + twice[1] - comes_lent - back),
+            own.eq(own + comes_own - gives_own - twice[0]), shared.eq(shared + comes_shared - gives_shared - twice[1]),
+            rights.eq(rights + grants + twice[1] - comes_shared - back),
         ]
         with m.If(wrote_off):
-            m.d.sync += [own.eq(0), lent.eq(0), rights.eq(0)]
+            m.d.sync += [own.eq(0), shared.eq(0), rights.eq(0)]
         self.check(own <= N_CREDITS)
-        self.check(lent + rights <= POOL)
-        self.check(~comes_lent | (rights != 0))
+        self.check(shared + rights <= POOL)
+        self.check(~comes_shared | (rights != 0))
         self.check(~back | (rights != 0))
 
         # Credits in the hands of honest peers: guaranteed and shared.
-        purse, loans = Signal(3, init=N_CREDITS), Signal(3)
+        purse, unspent = Signal(3, init=N_CREDITS), Signal(3)
         sends = unit.packet.query.valid & mine & honest
-        self.assume(~(sends & ~question.lent) | (purse != 0))
-        self.assume(~(sends & question.lent) | (loans != 0))
-        last = sends & question.lent & (loans == 1)
-        self.assume(~(honest & is_kind[JobReportKind.RETURNED]) | (loans != 0) & ~last)
+        self.assume(~(sends & ~question.shared) | (purse != 0))
+        self.assume(~(sends & question.shared) | (unspent != 0))
+        last = sends & question.shared & (unspent == 1)
+        self.assume(~(honest & is_kind[JobReportKind.RETURNED]) | (unspent != 0) & ~last)
         m.d.sync += [
-            purse.eq(purse + gives_own - (asked & mine & honest & ~question.lent)),
-            loans.eq(loans + grants - (asked & mine & honest & question.lent)
+            purse.eq(purse + gives_own - (asked & mine & honest & ~question.shared)),
+            unspent.eq(unspent + grants - (asked & mine & honest & question.shared)
                      - (reported & is_kind[JobReportKind.RETURNED] & honest)),
         ]
         with m.If(wrote_off):
-            m.d.sync += [purse.eq(N_CREDITS), loans.eq(0)]
+            m.d.sync += [purse.eq(N_CREDITS), unspent.eq(0)]
         self.check(~(comes & honest) | answer.payload.ok | ever_refused)
         self.check(~(judged & row[0] & honest) | back)
         # A refused job, and nothing that is lost for ever: after a while there is room again.
@@ -174,7 +174,7 @@ class CoveredPacketsContract(Contract):
         with m.Elif(quiet != QUIET):
             m.d.sync += quiet.eq(quiet + 1)
         m.d.comb += sure.eq(
-            (quiet == QUIET) & ~given & ~reported & ~ever_refused & (own < N_CREDITS) & ~question.lent & (level == 0)
+            (quiet == QUIET) & ~given & ~reported & ~ever_refused & (own < N_CREDITS) & ~question.shared & (level == 0)
         )
         self.check(~(comes & about["sure"]) | answer.payload.ok)
 
@@ -183,7 +183,7 @@ class CoveredPacketsContract(Contract):
             m.d.sync += all_out.eq(1)
         self.reach(comes & ~honest & ~answer.payload.ok & ~ever_refused, "a packet that no credit covers")
         self.reach(all_out & comes_own, "a packet on a credit that has returned")
-        self.reach(comes_lent, "a packet on a shared credit")
+        self.reach(comes_shared, "a packet on a shared credit")
         if self.writes_off:
             since = Signal()
             with m.If(wrote_off & (own == N_CREDITS)):

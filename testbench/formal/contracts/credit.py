@@ -51,7 +51,7 @@ class CreditTableContract(Contract):
 
         # The answer comes a cycle after the request was taken.
         asked, oldest, others_asked = Signal(), Signal(), Signal()
-        own, lent = Signal(3), Signal(3)
+        own, shared = Signal(3), Signal(3)
         mine = (asking.job_id == job) & (asking.peer == peer)
         given = unit.i_return.valid & (giving.job_id == job) & (giving.peer == peer)
         # The place that is followed belongs to one receiver; groups may have the others.
@@ -64,7 +64,7 @@ class CreditTableContract(Contract):
             others_asked.eq(unit.i.valid & unit.i.ready & ~mine),
         ]
         granted, refuses = asked & answer.ok, asked & ~answer.ok
-        for count, place in ((own, 0), (lent, 1)):
+        for count, place in ((own, 0), (shared, 1)):
             back = Signal(3, name=f"back_{place}")
             with m.If(returned & (giving.window_slot == place)):
                 m.d.comb += back.eq(giving.credits)
@@ -101,7 +101,7 @@ class CreditTableContract(Contract):
         with m.Elif(granted):
             m.d.sync += refused.eq(0)
         used = granted & (hand != 0)
-        stays = comes & (hand != most_kept) & (lent < (1 << len(lent)) - most_kept)
+        stays = comes & (hand != most_kept) & (shared < (1 << len(shared)) - most_kept)
         m.d.sync += hand.eq(hand - used + stays)
         with m.If(reported & rest.payload.ended):
             m.d.sync += [ended.eq(1), over.eq(1)]
@@ -138,7 +138,7 @@ class CreditTableContract(Contract):
             with m.If(port.valid & (port.payload.job_id == job) & (port.payload.peer != peer)):
                 m.d.sync += others.eq(1)
         out = Signal()
-        m.d.comb += out.eq((own != 0) | (lent != 0))
+        m.d.comb += out.eq((own != 0) | (shared != 0))
         self.check(~at_rest | ~out)
         self.check(~(reported & rest.payload.owing) | others | out)
         # A job reported as owing is reported as settled when it is, unless credits have been taken since.

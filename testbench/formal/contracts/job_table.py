@@ -95,7 +95,7 @@ class JobTableContract(Contract):
             goes = Signal(name=f"goes_{k}")
             m.d.comb += goes.eq(
                 is_kind[JobReportKind.PACKET_GONE] | is_kind[JobReportKind.DUPLICATE]
-                | is_kind[JobReportKind.LENT_DUPLICATE]
+                | is_kind[JobReportKind.SHARED_DUPLICATE]
             )
             self.assume(~goes | (held[k] != 0))
             self.assume(~is_kind[JobReportKind.ENDED] | busy[k])

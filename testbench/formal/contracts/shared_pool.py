@@ -28,17 +28,17 @@ class SharedPoolContract(Contract):
         ]
         lost = self.free(2, "lost")
         m.d.comb += unit.lost.eq(lost)
-        lent = Signal(range(self.pool + 2))
+        shared = Signal(range(self.pool + 2))
         without, packet, granted = Signal(), Signal(), Signal()
         m.d.comb += [
-            without.eq(unused & (lent != 0)), packet.eq(loan & (lent > without)), granted.eq(taken & pool.granted),
+            without.eq(unused & (shared != 0)), packet.eq(loan & (shared > without)), granted.eq(taken & pool.granted),
         ]
         # Written off is at most what nothing else of this cycle is about.
-        self.assume(lost + without + (taken & packet) <= lent)
-        m.d.sync += lent.eq(lent + granted - without - (taken & packet) - lost)
-        self.check(lent <= self.pool)
-        self.check(unit.free == self.pool - lent)
-        self.check(~unused | (unit.known == (lent != 0)))
+        self.assume(lost + without + (taken & packet) <= shared)
+        m.d.sync += shared.eq(shared + granted - without - (taken & packet) - lost)
+        self.check(shared <= self.pool)
+        self.check(unit.free == self.pool - shared)
+        self.check(~unused | (unit.known == (shared != 0)))
         # `gone` counts the holds on the job that end: the packet and its shared credit, less a newly granted shared
         # credit.
         self.check(~taken | (pool.gone + pool.granted == 1 + packet))
@@ -52,13 +52,13 @@ class SharedPoolContract(Contract):
         self.check(~(taken & packet & hungry & (unit.free == 0)) | ~granted)
         self.check(~(taken & packet & want & ~hungry) | granted)
 
-        all_lent = lent == self.pool
-        self.reach(all_lent & taken & packet & granted, "a loan is renewed")
-        self.reach(all_lent & taken & want & packet & ~granted, "a loan is not renewed: another packet waits for it")
+        all_granted = shared == self.pool
+        self.reach(all_granted & taken & packet & granted, "a loan is renewed")
+        self.reach(all_granted & taken & want & packet & ~granted, "a loan is not renewed: another packet waits for it")
         self.reach(without & taken & packet, "two loans come back at once")
-        self.reach(unused & (lent == 0), "a loan comes back that was not lent")
-        self.reach(all_lent & (lost == 2), "two loans are written off")
+        self.reach(unused & (shared == 0), "a loan comes back that was not lent")
+        self.reach(all_granted & (lost == 2), "two loans are written off")
         again = Signal()
-        with m.If(all_lent):
+        with m.If(all_granted):
             m.d.sync += again.eq(1)
-        self.reach(again & (Mux(taken, lent, 1) == 0), "all loans have come back")
+        self.reach(again & (Mux(taken, shared, 1) == 0), "all loans have come back")

@@ -236,7 +236,7 @@ class OrderContract(TriggerContract):
         beside = self.mine_load & self.beside
         self.check(~self.passed | self.timed_out | ~wants | self.loaded | beside)
         load = unit.operands.load.request.payload
-        self.check(~self.mine_load | wants & ~self.loaded & ~self.ended & (load.place == self.place))
+        self.check(~self.mine_load | wants & ~self.loaded & ~self.ended & (load.position == self.place))
         # A packet counts if it is wanted and as long as it should be.
         data = self.desc["swap_local_data"] | self.desc["reduce_flag"] | packets.has("swap_data", self.seq)
         fits = packets.has("long", self.seq) == self.filled

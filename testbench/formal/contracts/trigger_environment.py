@@ -125,7 +125,7 @@ class Operations:
         # The descriptor comes a cycle after `fetch` and stays until the next one.
         place, job, read, control = Signal(1), Signal(1), unit.sequence, unit.sequence.control
         with m.If(read.fetch):
-            m.d.sync += [place.eq(read.place.position), job.eq(read.place.job)]
+            m.d.sync += [place.eq(read.address.position), job.eq(read.address.job)]
         for name, value in self.of(job, place).items():
             m.d.comb += control[name].eq(value)
         m.d.comb += [control.out_seq_id.eq(place), control.job_id.eq(job_id(job)), unit.node_id.eq(NODE)]

@@ -63,7 +63,7 @@ class Table:
         self.encode, self.encode_slot = cache(self.codes.encode_int), cache(self.slots.encode_int)
         self.keys = [rng.getrandbits(KEY_BITS) for _ in range(10)]
         self.tags: dict[Place, Tag] = {}
-        self.found = [0] * part.n_places
+        self.found = [0] * part.n_candidates
         self.going: list[tuple[int, int]] = []
         self.pipeline: deque[Expected | None] = deque([None] * 2)
         self.asked: int | None = None
@@ -77,7 +77,7 @@ class Table:
     def places(self, key: int) -> list[Place]:
         """Where a tag may stand and nothing does."""
         banks = self.part.banks
-        ways = [(way, row(key, way % banks)) for way in range(self.part.n_places)]
+        ways = [(way, row(key, way % banks)) for way in range(self.part.n_candidates)]
         return [place for place in (*ways, *range(self.part.n_stash)) if place not in self.tags]
 
     def put(self, key: int, slot: int | None = None) -> None:
@@ -158,7 +158,7 @@ class Table:
             self.pipeline.append(looked)
             self.found = [
                 self.stored(self.tags.get((way, read(part.address[way % part.banks]))))
-                for way in range(part.n_places)
+                for way in range(part.n_candidates)
             ]
             taken = read(part.i.valid) and read(part.i.ready)
             self.asked = read(part.i.payload.as_value()) if taken else None

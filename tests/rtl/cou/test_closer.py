@@ -2,13 +2,16 @@
 
 from functools import partial
 
+import pytest
+
 from rtl.cou.job_closer import JobCloser
 from testbench.cou.closer_bench import config
 from testbench.runner import run_bench
 
 
-def test_closer():
+@pytest.mark.parametrize("orders", [40, pytest.param(100, marks=pytest.mark.long)])
+def test_closer(orders):
     """Some jobs, closed and opened at random, beside operations and packets that come and go."""
-    result = run_bench(partial(JobCloser, config()), bench="testbench.cou.closer_bench", parameters={"orders": 100})
+    result = run_bench(partial(JobCloser, config()), bench="testbench.cou.closer_bench", parameters={"orders": orders})
     print(result.report)
     assert min(result.report.values()) > 0

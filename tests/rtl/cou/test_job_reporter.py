@@ -13,7 +13,7 @@ from testbench.parts.faults import changed
 from testbench.parts.inputs import pack
 from testbench.parts.simulation import Offers, Takes, fields, run
 
-GONE = (JobReportKind.PACKET_GONE, JobReportKind.DUPLICATE, JobReportKind.LENT_DUPLICATE)
+GONE = (JobReportKind.PACKET_GONE, JobReportKind.DUPLICATE, JobReportKind.SHARED_DUPLICATE)
 
 
 @pytest.fixture(params=range(2))
@@ -26,7 +26,7 @@ def gone_reports(item: int) -> list[dict[str, int]]:
     gone = fields(Gone, item)
     kind = JobReportKind.PACKET_GONE
     if gone["duplicate"]:
-        kind = JobReportKind.LENT_DUPLICATE if gone["lent"] else JobReportKind.DUPLICATE
+        kind = JobReportKind.SHARED_DUPLICATE if gone["shared"] else JobReportKind.DUPLICATE
     return [{"kind": kind.value, "job_id": gone["job_id"], "owing": 0, "pulses": 0}] * gone["count"]
 
 
@@ -37,7 +37,7 @@ def test_reports(rng: random.Random) -> None:
     def packet() -> int:
         duplicate = rng.random() < 0.3
         return pack(Gone, {"job_id": rng.getrandbits(8), "count": 1 if duplicate else rng.randrange(3),
-                           "duplicate": duplicate, "lent": rng.getrandbits(1)})
+                           "duplicate": duplicate, "shared": rng.getrandbits(1)})
 
     def rest() -> int:
         # The table answers the endings in their order, and between them says of other jobs that they are settled.
@@ -91,7 +91,7 @@ def test_reports(rng: random.Random) -> None:
 FAULTS = {
     "a third report": ("again.eq((count == 2) & ~again)", "again.eq(count == 2)"),
     "pulses that go with whatever settles": ("rest.ready & self.i_rest.payload.ended", "rest.ready"),
-    "duplicates on shared credits": ("Mux(self.i_gone.payload.lent,", "Mux(self.i_gone.payload.count == 2,"),
+    "duplicates on shared credits": ("Mux(self.i_gone.payload.shared,", "Mux(self.i_gone.payload.count == 2,"),
     "an ending that leaves no pulses": ("pulses.i.valid.eq(ended.valid & self.o_end.ready)",
                                         "pulses.i.valid.eq(ended.valid & self.o_end.ready & (self.i_rest.valid == 0))"),
 }

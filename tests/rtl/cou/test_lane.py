@@ -142,7 +142,7 @@ class Bench:
         tag = pack(self.tag, {
             "last": (number + 1) * flit >= n_bytes, "store": n_bytes > 0, "send": todo["send"] and n_bytes > 0,
             "write_back": todo["write_back"], "tail": n_bytes % flit, "context": todo["context"],
-            "place": (todo["position"] + number * flit) % self.size,
+            "position": (todo["position"] + number * flit) % self.size,
         })
         b = int.from_bytes(todo["data"][number * flit:][:flit], "little") if todo["use_packet"] else None
         return {
@@ -319,7 +319,7 @@ def test_beats_follow_each_other(rng: random.Random) -> None:
 
 
 FAULTS = {
-    "a place of the first beat": ("tag.place.eq(here.place)", "tag.place.eq(here.place * here.first)"),
+    "a place of the first beat": ("tag.position.eq(here.position)", "tag.position.eq(here.position * here.first)"),
     "the credit without the grant": ("owed.i.payload.loan.eq(leaving.pool.granted)", "owed.i.payload.loan.eq(0)"),
     "a slot that is freed too soon": ("ends.eq(takes & here.last & here.aside.consume)",
                                       "ends.eq(takes & here.first & here.aside.consume)"),

@@ -26,7 +26,7 @@ def unit_and_parameters(
 
 
 @pytest.mark.parametrize(("data_width", "ecc", "n_peers", "peer_credits", "lending", "rounds"), [
-    (64, True, 4, 3, True, 12),
+    (64, True, 4, 3, True, 6),
     pytest.param(64, False, 4, 3, True, 60, marks=pytest.mark.long),
     pytest.param(64, True, 8, 2, False, 60, marks=pytest.mark.long),
     pytest.param(256, True, 4, 3, True, 60, marks=pytest.mark.long),

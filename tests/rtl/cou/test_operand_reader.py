@@ -69,7 +69,7 @@ class Bench:
             content = content[todo["position"]:]
         return [{
             "data": int.from_bytes(content[k * flit:][:flit], "little"), "first": k == 0, "last": k + 1 == n_beats,
-            "odd": k % 2, "empty": todo["bytes"] == 0, "place": (todo["position"] + k * flit) % self.size,
+            "odd": k % 2, "empty": todo["bytes"] == 0, "position": (todo["position"] + k * flit) % self.size,
             "aside": todo["aside"],
         } for k in range(n_beats)]
 
@@ -169,13 +169,13 @@ def test_beats_follow_each_other(rng: random.Random) -> None:
 
 
 FAULTS = {
-    "the place of the first beat": ("behind.eq(place + self.config", "behind.eq(todo.position + self.config"),
+    "the place of the first beat": ("behind.eq(position + self.config", "behind.eq(todo.position + self.config"),
     "the last beat is known too late": ("final.eq((index + 2) << flit_log2", "final.eq((index + 1) << flit_log2"),
     "an operand that is not there": ("(begun | self.may_begin) & here", "(begun | self.may_begin)"),
     "a pass that begins twice": ("(begun | self.may_begin) & here", "self.may_begin & here"),
     "a pass begins again": ("with m.Elif(self.begins):", "with m.Elif(0):"),
     "a word is lost while the next part waits": ("to_there.eq(~there_valid | self.o.ready)", "to_there.eq(1)"),
-    "the result of another context": ("Cat(place, todo.context)", "Cat(place, todo.context ^ todo.aside[0])"),
+    "the result of another context": ("Cat(position, todo.context)", "Cat(position, todo.context ^ todo.aside[0])"),
 }
 
 

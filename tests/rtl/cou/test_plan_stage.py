@@ -157,7 +157,7 @@ class Bench:
         # What was asked for stays until something else is; a memory that is not asked may show anything then.
         if read(part.sequence.fetch):
             s = self.contexts[self.offered]
-            place = unpack(part.sequence.place.shape(), read(part.sequence.place.as_value()))
+            place = unpack(part.sequence.address.shape(), read(part.sequence.address.as_value()))
             assert place == {"position": s.look["position"], "job": s.look["job"]}
             self.control = pack_all(DescriptorControl, s.desc)
         if read(part.header.enable):

@@ -132,7 +132,7 @@ class Bench:
         for k in range(n_beats):
             last, place = k + 1 == n_beats, (todo["position"] + k * flit) % self.size
             tag = {"last": last, "store": todo["store"], "send": todo["send"] and n_bytes > 0,
-                   "write_back": todo["write"], "tail": n_bytes % flit, "place": place, "context": todo["context"]}
+                   "write_back": todo["write"], "tail": n_bytes % flit, "position": place, "context": todo["context"]}
             word = int.from_bytes(data[k * flit:][:flit], "little")
             self.beats.append((pack(self.result_shape, {"data": word, "tag": pack(self.tag, tag)}), todo, k == 0, last))
             if todo["store"]:

@@ -171,9 +171,9 @@ class Bench:
             place = {"position": position, "job": job}
             if rng.random() < 0.5:
                 self.wants = pack_all(DescriptorControl, self.stored[job]["descs"][position])
-                put(view.place.as_value(), pack(view.place.shape(), place))
+                put(view.address.as_value(), pack(view.address.shape(), place))
             index = rng.randrange(self.n_words)
-            put(words.place.as_value(), pack(words.place.shape(), {**place, "index": index}))
+            put(words.address.as_value(), pack(words.address.shape(), {**place, "index": index}))
             self.wants_word = self.stored[job]["words"][position][index]
         put(view.fetch, self.wants is not None)
         put(words.taken, self.asked is not None)
@@ -317,7 +317,7 @@ FAULTS = {
     "a probe beside a sequence": ("~answer.valid & ~over & ~begun", "~answer.valid & ~over"),
     "a job that is in twice": ("in_progress.eq(same.any())", "in_progress.eq(same.all())"),
     "a refusal that is not reported": ("with m.Elif(~in_progress):", "with m.Elif(in_progress):"),
-    "words of the other entry": ("place.eq(Cat(s.position, s.filling))", "place.eq(Cat(s.position, ~s.filling))"),
+    "words of the other entry": ("filled.eq(Cat(s.position, s.filling))", "filled.eq(Cat(s.position, ~s.filling))"),
     "blocks that are sent and then written": ("(kept & ~seen.slice) | Mux", "kept | Mux"),
     "blocks of the sequence before": ("known.eq(Mux(seen.first, 0, written))", "known.eq(written)"),
 }

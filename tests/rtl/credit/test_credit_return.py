@@ -24,7 +24,7 @@ def header_of(notice: int, node_id: int) -> dict[str, int]:
     of = fields(CreditNotice, notice)
     same = ("job_id", "peer", "credits", "loan", "want", "dest_id", "dest_vp", "source_vp")
     known = {**{name: of[name] for name in same}, "type": PacketType.CREDIT, "version": 1, "source_id": node_id,
-             "tag": of["window_slot"] + 4 * of["lent"]}
+             "tag": of["window_slot"] + 4 * of["shared"]}
     return {**dict.fromkeys(PacketHeader.members, 0), **known}
 
 
@@ -61,7 +61,9 @@ def test_credits(rng: random.Random, lending: bool) -> None:
 
 FAULTS = {
     "the peer of another": ("header.peer.eq(credit.peer)", "header.peer.eq(credit.dest_id)"),
-    "a window slot without its upper bit": ("credit.window_slot | credit.lent", "credit.window_slot[:1] | credit.lent"),
+    "a window slot without its upper bit": (
+        "credit.window_slot | credit.shared", "credit.window_slot[:1] | credit.shared",
+    ),
     "a credit that is not taken": ("notice.ready.eq(self.o.header.ready)", "notice.ready.eq(1)"),
     "no one returns unused": ("connect(m, flipped(self.i_unused), arbiter.i[1])", "pass"),
 }

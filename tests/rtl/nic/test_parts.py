@@ -9,7 +9,7 @@ from amaranth import Array
 from firmware_models.abi.encoding import PacketType, UnitState
 from rtl.credit.credit_receiver import CreditReceiver
 from rtl.credit.credit_watcher import CreditWatcher
-from rtl.credit.layouts import LENT_BIT
+from rtl.credit.layouts import SHARED_BIT
 from rtl.credit.shared_pool import NoPool
 from rtl.interface import CreditGiven, JobClosing, JobStanding, JobWriteOff
 from rtl.nic.job_orders import JobOrders
@@ -87,10 +87,10 @@ def test_credits_that_leave(rng: random.Random) -> None:
             if state["left"] == 0 and state["gap"] == 0 and rng.random() < 0.5:
                 state["left"] = rng.randint(1, 4)
                 kind = rng.choice((PacketType.CREDIT, PacketType.CREDIT, PacketType.ACK, PacketType.GET_DATA))
-                given = {"job_id": rng.getrandbits(8), "lent": rng.getrandbits(1), "granted": rng.getrandbits(1)}
+                given = {"job_id": rng.getrandbits(8), "shared": rng.getrandbits(1), "granted": rng.getrandbits(1)}
                 count = rng.randrange(3)
                 context.set(part.header, {"type": kind, "credits": count, "job_id": given["job_id"],
-                                          "tag": given["lent"] << LENT_BIT, "loan": given["granted"]})
+                                          "tag": given["shared"] << SHARED_BIT, "loan": given["granted"]})
                 if kind is PacketType.CREDIT and count:
                     expected[int(CreditGiven.const(given).as_bits())] += 1
             context.set(part.valid, state["left"] > 0)

@@ -8,7 +8,7 @@ import firmware_models.host.collective as host_collective
 import sim.soak.episode
 import sim.soak.messages
 from firmware_models.abi.formats import DESCRIPTOR
-from firmware_models.config import Config
+from firmware_models.config import Config, parse_config
 from sim.cluster import SimulationFaultError
 from sim.soak.draw import algorithms, boundaries
 from sim.soak.episode import SoakError
@@ -33,6 +33,30 @@ def test_two_thousand_operations(small: Config) -> None:
     covered = soak(small, operations=2000, nodes=4, seed=1)
     assert covered.operations == 2000
     assert set(covered.ranks) == {2, 3, 4}
+
+
+SMALLEST = """
+datapath: {data_width: 64, mtu: 64, block_memories: true}
+nic: {n_vps: 2, n_cous: 1, n_p2p_tags: 2, n_windows: 1, max_burst_beats: 1, reads_under_way: 1, read_ahead_beats: 1,
+      fetch_batch: 2, p2p: false, get: false, n_groups: 1, address_bits: 32}
+cou: {n_jobs: 1, n_contexts: 1, sequence_depth: 4, buffer_bytes: 1024, buffer_mode: cuckoo, ecc: false, n_peers: 1,
+      peer_credits: 1, lending: false, n_blocks: 2, intermediate_bytes: 64}
+reduce: {add_cycles: 5, datatypes: [float64], multiply: false}
+link: {buffer_flits: 16, reliable: false, replay_flits: 16, replay_cycles: 64, dead_cycles: 64}
+switch: {radix: 3, table_entries: 4, mft_entries: 16, match_iterations: 1, readers: 1}
+"""
+"""Every field at its minimum, but for the ports of the switch."""
+
+
+@pytest.mark.long  # a library of its own
+@pytest.mark.parametrize("n_peers", [1, 2])
+def test_operations_that_fit(n_peers: int) -> None:
+    """Hardware with few of everything gets operations that it has room for; a job has no more ranks than peers."""
+    config = parse_config(SMALLEST, source="smallest").changed(cou={"n_peers": n_peers})
+    covered = soak(config, operations=200, nodes=3, seed=1)
+    assert covered.operations == 200
+    assert max(covered.ranks) == n_peers + 1
+    assert len(covered.algorithms) > 10
 
 
 @pytest.mark.long  # a library of its own

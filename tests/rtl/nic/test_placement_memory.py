@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rtl.interface import PlacementSignature
-from rtl.nic.job_places import JobPlaces
+from rtl.nic.placement_memory import PlacementMemory
 from testbench.parts.faults import changed
 from testbench.parts.pace import Pace
 from testbench.parts.simulation import Offers, Takes, fields, run
@@ -17,7 +17,7 @@ QUERY = PlacementSignature().members["query"].signature.members["payload"].shape
 class Writes:
     """Entries that the job table writes: each once before it says so, then any, often where somebody looks."""
 
-    def __init__(self, part: JobPlaces, n_units: int, rng: random.Random):
+    def __init__(self, part: PlacementMemory, n_units: int, rng: random.Random):
         self.part, self.n_units, self.rng = part, n_units, rng
         self.entries: dict[int, tuple[int, int]] = {}
         self.sweep = iter(range(part.n_jobs))
@@ -46,15 +46,15 @@ class Writes:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("n_units", "n_jobs"), [(1, 4), (16, 256)])
-def test_job_places(seed: int, n_units: int, n_jobs: int) -> None:
+def test_placement_memory(seed: int, n_units: int, n_jobs: int) -> None:
     """Each look finds the entry of its cycle, two cycles later; only a write of the same entry holds it up."""
     rng = random.Random(seed)
-    part = JobPlaces(n_units=n_units, n_jobs=n_jobs)
+    part = PlacementMemory(n_units=n_units, n_jobs=n_jobs)
     writes = Writes(part, n_units, rng)
 
     def look() -> int:
         # Few jobs, so that looks and writes meet.
-        return int(QUERY.const({"job_id": rng.randrange(min(n_jobs, 6)), "lent": rng.getrandbits(1)}).as_bits())
+        return int(QUERY.const({"job_id": rng.randrange(min(n_jobs, 6)), "shared": rng.getrandbits(1)}).as_bits())
 
     queries, answers = Offers(part.look.query, rng, look), Takes(part.look.answer, rng)
     expected: list[tuple[int, int, int]] = []
@@ -94,6 +94,6 @@ def test_job_places(seed: int, n_units: int, n_jobs: int) -> None:
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look beside a write, over an answer, or at a memory without contents, and a job that nobody holds are found."""
-    monkeypatch.setitem(globals(), "JobPlaces", changed(JobPlaces, old, new))
+    monkeypatch.setitem(globals(), "PlacementMemory", changed(PlacementMemory, old, new))
     with pytest.raises(AssertionError):
-        test_job_places(0, 16, 256)
+        test_placement_memory(0, 16, 256)

@@ -1,4 +1,4 @@
-"""Where jobs are, for those who only look."""
+"""Memory of the units of all jobs, for those who only read."""
 
 from amaranth import Module, Signal
 from amaranth.lib import data, wiring
@@ -8,7 +8,7 @@ from rtl.interface import JOBS, JobShapes, PlacementSignature
 from rtl.kit.memory import BlockMemory
 
 
-class JobPlaces(wiring.Component):
+class PlacementMemory(wiring.Component):
     """A memory of its own for looks at the job table, which need no turn there: whoever looks for the unit of a job
     asks about one that was assigned long ago.
 
@@ -35,30 +35,30 @@ class JobPlaces(wiring.Component):
 
     def __init__(self, *, n_units: int, n_jobs: int, shapes: JobShapes = JOBS):
         self.n_jobs = n_jobs
-        self.place = data.StructLayout({"unit": (n_units - 1).bit_length(), "held": 1})
+        self.shape = data.StructLayout({"unit": (n_units - 1).bit_length(), "held": 1})
         super().__init__({
-            "swept": In(1), "write_enable": In(1), "write_address": In(range(n_jobs)), "write_data": In(self.place),
+            "swept": In(1), "write_enable": In(1), "write_address": In(range(n_jobs)), "write_data": In(self.shape),
             "look": In(PlacementSignature(shapes)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.places = places = BlockMemory(shape=self.place, depth=self.n_jobs, shallow=True, apart=True)
+        m.submodules.memory = memory = BlockMemory(shape=self.shape, depth=self.n_jobs, shallow=True, apart=True)
         query, seen, looking = self.look.query, self.look.answer, Signal()
-        written = self.write_enable & (self.write_address == places.read_address)
+        written = self.write_enable & (self.write_address == memory.read_address)
         begins = query.valid & query.ready
         m.d.comb += [
-            places.write_enable.eq(self.write_enable), places.write_address.eq(self.write_address),
-            places.write_data.eq(self.write_data),
+            memory.write_enable.eq(self.write_enable), memory.write_address.eq(self.write_address),
+            memory.write_data.eq(self.write_data),
             query.ready.eq(self.swept & ~looking & (~seen.valid | seen.ready) & ~written),
-            places.read_address.eq(query.payload.job_id), places.read_enable.eq(begins),
+            memory.read_address.eq(query.payload.job_id), memory.read_enable.eq(begins),
         ]
         m.d.sync += looking.eq(begins)
         # The answer before has gone when a look begins.
         with m.If(looking):
             m.d.sync += [
-                seen.valid.eq(1), seen.payload.ok.eq(places.read_data.held),
-                seen.payload.unit.eq(places.read_data.unit),
+                seen.valid.eq(1), seen.payload.ok.eq(memory.read_data.held),
+                seen.payload.unit.eq(memory.read_data.unit),
             ]
         with m.Elif(seen.ready):
             m.d.sync += seen.valid.eq(0)
