@@ -19,6 +19,19 @@ LONG_HEADER = 4
 """Flits of a header from which on few headers need a place where they wait: the next one comes late enough."""
 
 
+def header_flits(data_width: int) -> int:
+    """Flits that a packet header fills; one wider than the header is padded with zeros.
+
+    Raises
+    ------
+    ValueError
+        If `data_width` is no width of the data path.
+    """
+    if data_width not in (64, 128, 256, 512):
+        raise ValueError(f"data_width must be 64, 128, 256 or 512, not {data_width!r}")
+    return max(1, formats.PACKET_HEADER.width // data_width)
+
+
 def check_address_bits(address_bits: int) -> int:
     """`address_bits`, the bits of a host address that a build has.
 

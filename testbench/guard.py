@@ -159,5 +159,6 @@ def _innermost(frame: FrameType | None) -> str:
 def _place(frame: FrameType) -> str:
     path = Path(frame.f_code.co_filename)
     shown = path.relative_to(_ROOT) if path.is_relative_to(_ROOT) else path
-    source = linecache.getline(str(path), frame.f_lineno).strip()
-    return f"{shown}:{frame.f_lineno}, in {frame.f_code.co_name}: {source}"
+    # An instruction of no line, which a signal may meet, counts as of the first one.
+    line = frame.f_lineno or frame.f_code.co_firstlineno
+    return f"{shown}:{line}, in {frame.f_code.co_name}: {linecache.getline(str(path), line).strip()}"

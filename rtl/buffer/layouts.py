@@ -9,7 +9,6 @@ from firmware_models.abi.formats import WIRE, FormatSet
 from firmware_models.config import Config
 from rtl.abi import HashKey, layout
 from rtl.buffer.hash_function import hash_index
-from rtl.kit.index import index_bits
 
 Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2, "duplicate": 1, "shared": 1})
 """A packet has left the packet buffer, worth so many reports to the job table:
@@ -33,9 +32,8 @@ def hash_bits(config: Config) -> int:
     return bits_for(tag_entries(config) - 1) if config.cou.buffer_mode == "linear" else 0
 
 
-def key_hash(config: Config, key) -> Value:
-    """That hash."""
-    bits = hash_bits(config)
+def key_hash(key, bits: int) -> Value:
+    """That hash, of so many bits."""
     return hash_index(key, bits) if bits else Const(0, 0)
 
 
@@ -60,13 +58,11 @@ def arrival_layout(slot_bits: int, formats: FormatSet = WIRE) -> data.StructLayo
     return data.StructLayout({"key": layout(formats.hash_key), "slot": slot_bits, "what": Arrival})
 
 
-def free_layout(config: Config) -> data.StructLayout:
+def free_layout(slot_bits: int, formats: FormatSet) -> data.StructLayout:
     """A packet that has been read, and how many reports it is worth."""
-    return data.StructLayout({
-        "key": layout(config.formats.hash_key), "slot": index_bits(config.buffer_slots), "gone": 2,
-    })
+    return data.StructLayout({"key": layout(formats.hash_key), "slot": slot_bits, "gone": 2})
 
 
-def exit_layout(config: Config) -> data.StructLayout:
+def exit_layout(slot_bits: int, hash_bits: int, formats: FormatSet) -> data.StructLayout:
     """A packet that leaves the buffer, with the hash of its key."""
-    return data.StructLayout({"free": free_layout(config), "hash": hash_bits(config)})
+    return data.StructLayout({"free": free_layout(slot_bits, formats), "hash": hash_bits})

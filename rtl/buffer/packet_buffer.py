@@ -121,17 +121,19 @@ class PacketBuffer(wiring.Component):
     def __init__(self, config: Config, *, hashed: bool = False):
         self.config = config
         # A table that has hashes of its own takes none.
-        self.hashed = hashed and hash_bits(config) > 0
+        self.hash_bits = hash_bits(config)
+        self.hashed = hashed and self.hash_bits > 0
         self.n_slots = n_slots = config.buffer_slots
         self.slot_bits = slot_bits = index_bits(n_slots)
         self.level_bits = slot_bits + 1
         width = config.datapath.data_width
         super().__init__({
             "i": In(PacketSignature(width)),
-            "packets": In(StoredPacketsSignature(config, hashed=hashed)),
+            "packets": In(StoredPacketsSignature(slot_bits, self.hash_bits if hashed else 0, config.formats)),
             "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS}))),
             "o_read": Out(stream.Signature(beat(width))), "read_error": Out(1),
-            "free": In(stream.Signature(exit_layout(config))), "o_gone": Out(stream.Signature(Gone)),
+            "free": In(stream.Signature(exit_layout(slot_bits, self.hash_bits, config.formats))),
+            "o_gone": Out(stream.Signature(Gone)),
             "inserted": Out(1), "duplicate": Out(1),
             "unlent": In(self.level_bits), "statistics": Out(statistics_layout(self.level_bits)),
             "fault": In(FaultOrder), "arm": In(1),
@@ -171,7 +173,7 @@ class PacketBuffer(wiring.Component):
         m.submodules.entered = entered = stream_queue(shape=kept_shape, depth=8)
         m.submodules.outcome = outcome = stream_queue(shape=1, depth=8)
         m.submodules.entering = entering = StreamRegister(
-            shape=data.StructLayout({"kept": kept_shape, "hash": hash_bits(self.config)})
+            shape=data.StructLayout({"kept": kept_shape, "hash": self.hash_bits})
         )
         arriving, accepted, receiving, slot = Signal(tag_shape), Signal(), Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
@@ -184,7 +186,7 @@ class PacketBuffer(wiring.Component):
             free.eq(~receiving & pool.o.valid & entered.i.ready & ~tells), offered.eq(header.valid & free),
             entering.i.valid.eq(offered), entering.i.payload.kept.tag.eq(arriving),
             entering.i.payload.kept.shared.eq(on_shared_credit(header.payload)),
-            entering.i.payload.hash.eq(key_hash(self.config, arriving.key)),
+            entering.i.payload.hash.eq(key_hash(arriving.key, self.hash_bits)),
             table.insert.valid.eq(entering.o.valid), entering.o.ready.eq(table.insert.ready),
             table.insert.payload.eq(entering.o.payload.kept.tag), accept.eq(header.valid & (free & entering.i.ready)),
             header.ready.eq(accept),

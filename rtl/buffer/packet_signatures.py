@@ -3,11 +3,10 @@
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
+from firmware_models.abi.formats import FormatSet
 from rtl.abi import layout
-from rtl.buffer.layouts import arrival_layout, hash_bits
+from rtl.buffer.layouts import arrival_layout
 from rtl.buffer.tag_table import answer_layout
-from rtl.kit.index import index_bits
 
 
 class LookUpSignature(wiring.Signature):
@@ -23,11 +22,11 @@ class LookUpSignature(wiring.Signature):
         The slot of the packet. Answers to others may pass as well.
     """
 
-    def __init__(self, config: Config, *, hashed: bool = True):
-        hashes = {"hash": Out(hash_bits(config))} if hashed and hash_bits(config) else {}
+    def __init__(self, slot_bits: int, hash_bits: int, formats: FormatSet):
+        hashes = {"hash": Out(hash_bits)} if hash_bits else {}
         super().__init__({
-            "request": Out(stream.Signature(layout(config.formats.hash_key))), **hashes,
-            "answer": In(stream.Signature(answer_layout(index_bits(config.buffer_slots)))),
+            "request": Out(stream.Signature(layout(formats.hash_key))), **hashes,
+            "answer": In(stream.Signature(answer_layout(slot_bits))),
         })
 
 
@@ -42,17 +41,21 @@ class HeaderViewSignature(wiring.Signature):
         It comes a cycle later, and stays until the next `enable`.
     """
 
-    def __init__(self, config: Config):
-        super().__init__({
-            "enable": Out(1), "slot": Out(index_bits(config.buffer_slots)),
-            "header": In(layout(config.formats.packet_header)),
-        })
+    def __init__(self, slot_bits: int, formats: FormatSet):
+        super().__init__({"enable": Out(1), "slot": Out(slot_bits), "header": In(layout(formats.packet_header))})
 
 
 class StoredPacketsSignature(wiring.Signature):
     """Packets in the buffer, seen from whoever decides on them.
 
     A look-up that is taken in the cycle of a packet's event THERE or later finds it, until it is freed.
+
+    Parameters
+    ----------
+    slot_bits, hash_bits : int
+        Bits of a slot's number; those of the hash that a key brings, 0 if it brings none.
+    formats : FormatSet
+        For keys and headers.
 
     Members
     -------
@@ -64,8 +67,9 @@ class StoredPacketsSignature(wiring.Signature):
         A packet comes in; it is always taken.
     """
 
-    def __init__(self, config: Config, *, hashed: bool = True):
+    def __init__(self, slot_bits: int, hash_bits: int, formats: FormatSet):
         super().__init__({
-            "lookup": Out(LookUpSignature(config, hashed=hashed)), "header": Out(HeaderViewSignature(config)),
-            "arrival": In(stream.Signature(arrival_layout(index_bits(config.buffer_slots), config.formats))),
+            "lookup": Out(LookUpSignature(slot_bits, hash_bits, formats)),
+            "header": Out(HeaderViewSignature(slot_bits, formats)),
+            "arrival": In(stream.Signature(arrival_layout(slot_bits, formats))),
         })

@@ -5,7 +5,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import Status
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import CreditWantSignature, LoaderSignature, StepSignature, event
 from rtl.cou.pass_planner import plan_layout
@@ -67,6 +66,11 @@ class ActStage(wiring.Component):
 
     Timing: one cycle; with a credit, as many more as the credit table takes to answer.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+
     Members
     -------
     i : ``In(stream.Signature(plan))``
@@ -97,9 +101,8 @@ class ActStage(wiring.Component):
     #: less those of looking at the context. A power of two.
     PATIENCE = 4
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
+    def __init__(self, *, shapes: CouShapes):
+        self.shapes = shapes
         super().__init__({
             "i": In(stream.Signature(plan_layout(shapes))),
             "step": Out(StepSignature(shapes)), "want": Out(CreditWantSignature(shapes)),

@@ -33,6 +33,11 @@ class Aggregator(wiring.Component):
 
     The caller must not give a context a second pass before the first one is reported on ``o_done``.
 
+    Parameters
+    ----------
+    config : Config
+        ``datapath``, ``cou`` and ``reduce``.
+
     Members
     -------
     i : ``In(stream.Signature(run))``
@@ -45,7 +50,7 @@ class Aggregator(wiring.Component):
         Host memory has taken the result of a pass.
     operands : array of 2 ``Out(OperandPort)``, filling : ``In(n_contexts)``
         Read ports of the operand memory; contexts whose operand cannot be read yet.
-    packets : ``Out(PacketsSignature(config))``
+    packets : ``Out(PacketsSignature(shapes))``
         Packets that passes consume.
     o_fault : ``Out(stream.Signature(fault))``
         An operation has taken a damaged packet.
@@ -68,7 +73,7 @@ class Aggregator(wiring.Component):
             "o_written": Out(stream.Signature(shapes.written)),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)).array(2),
             "filling": In(config.cou.n_contexts),
-            "packets": Out(PacketsSignature(config)),
+            "packets": Out(PacketsSignature(shapes)),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "tx": Out(PacketSignature(width)),
             "write": Out(WriteSignature(width)),
@@ -77,15 +82,15 @@ class Aggregator(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        config, width = self.config, self.config.datapath.data_width
-        m.submodules.lane = lane = Lane(config)
-        m.submodules.engine = engine = SendEngine(config)
+        config, width, shapes = self.config, self.shapes.data_width, self.shapes
+        m.submodules.lane = lane = Lane(shapes=shapes, n_contexts=config.cou.n_contexts, ecc=config.cou.ecc)
+        m.submodules.engine = engine = SendEngine(shapes=shapes, n_contexts=config.cou.n_contexts)
         m.submodules.stage = stage = SkidBuffer(shape=request_layout(data_width=width, tag_width=lane.tag.size))
         m.submodules.reduce = reduce = ReduceUnit(
             data_width=width, add_cycles=config.reduce.add_cycles, tag_width=lane.tag.size,
             operations=operations(config.reduce),
         )
-        m.submodules.writer = writer = ResultWriter(config)
+        m.submodules.writer = writer = ResultWriter(shapes=shapes, ecc=config.cou.ecc)
         m.submodules.done = done = StreamArbiter(shape=self.shapes.done, n=2)
         m.submodules.turn = turn = PacketArbiter(data_width=width, n=2)
 

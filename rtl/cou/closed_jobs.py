@@ -8,7 +8,6 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.config import Config
 from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.command import CouShapes
 from rtl.interface import JobClosing
@@ -47,6 +46,13 @@ class ClosedJobs(wiring.Component):
 
     Timing: after a reset all jobs are open after as many cycles as there are JobIDs.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+    n_jobs : int
+        Operations of the unit, from 1 to as many as `shapes` can number.
+
     Members
     -------
     order : ``In(stream.Signature(JobClosing))``
@@ -59,19 +65,19 @@ class ClosedJobs(wiring.Component):
         Reasons to look.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
-        shapes = CouShapes(config)
+    def __init__(self, *, shapes: CouShapes, n_jobs: int):
+        shapes.check(n_jobs=n_jobs)
+        self.shapes, self.n_jobs = shapes, n_jobs
         super().__init__({
             "order": In(stream.Signature(JobClosing)),
-            "holds": In(data.ArrayLayout(shapes.holds, config.cou.n_jobs)),
+            "holds": In(data.ArrayLayout(shapes.holds, n_jobs)),
             "i_arrival": In(stream.Signature(arrival_layout(shapes.packet, shapes.formats))),
             "reasons": In(ReasonsSignature()),
         })
 
     def elaborate(self, platform):
         m = Module()
-        n_jobs, reasons, order = self.config.cou.n_jobs, self.reasons, self.order
+        n_jobs, reasons, order = self.n_jobs, self.reasons, self.order
         m.submodules.closed = closed = memory.Memory(
             shape=1, depth=1 << formats.JOB_BITS, init=[], attrs={"ram_style": "block"},
         )

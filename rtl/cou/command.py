@@ -6,6 +6,7 @@ from amaranth.utils import bits_for
 from firmware_models.abi.formats import TERMS_BITS
 from firmware_models.config import Config
 from rtl.abi import control_layout, layout
+from rtl.buffer.layouts import exit_layout, free_layout, hash_bits
 from rtl.credit.layouts import credit_notice
 from rtl.interface import ADDRESS_BITS, inline_layout
 from rtl.kit.index import index_bits
@@ -31,7 +32,13 @@ class Select(enum.Enum, shape=2):
 
 
 class CouShapes:
-    """Shapes that follow from the configuration; one object for all parts of a unit."""
+    """Shapes that follow from the configuration, which is not kept; one object for all parts of a unit.
+
+    Parameters
+    ----------
+    config : Config
+        ``datapath``, ``cou``, the bits of an address, and the formats.
+    """
 
     def __init__(self, config: Config):
         self.formats = formats = config.formats
@@ -44,19 +51,29 @@ class CouShapes:
         self.job = index_bits(config.cou.n_jobs)
         self.position = index_bits(config.cou.sequence_depth)
         self.packet = index_bits(config.buffer_slots)
+        self.hash = hash_bits(config)
+        """Bits of the hash of a key that comes with it to the packet buffer; 0 if that has hashes of its own."""
+        self.free = free_layout(self.packet, formats)
+        self.exit = exit_layout(self.packet, self.hash, formats)
         self.peer = index_bits(config.cou.n_peers)
-        inline = inline_layout(config.datapath.data_width)
+        self.data_width, self.flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
+        """Bits, and bytes, of a beat."""
+        inline = inline_layout(self.data_width)
         self.word_address = data.StructLayout({
             "index": inline["index"].width, "position": self.position, "job": self.job,
         })
         """Address of a word of inline data in the memory of a unit."""
-        self.beats_per_context = config.datapath.mtu // config.datapath.flit_bytes
+        self.beats_per_context = config.datapath.mtu // self.flit_bytes
         self.beats = bits_for(self.beats_per_context)
-        self.flit_log2 = index_bits(config.datapath.flit_bytes)
+        self.flit_log2 = index_bits(self.flit_bytes)
         self.block = bits_for(config.cou.n_blocks + 1)
         """A block number, or one behind the empty slice."""
         self.bytes = bits_for(config.datapath.mtu)
         self.result_bytes = bits_for(config.cou.intermediate_bytes)
+        self.result_position = index_bits(config.cou.intermediate_bytes)
+        """The place of a byte in the intermediate result of a context."""
+        self.result_address = self.result_position + self.context
+        """That of a byte in the intermediate results of all contexts."""
 
         self.blocks = data.StructLayout({
             "cut": 1, "count": self.block, "bytes": 32, "n_full": self.block, "tail_bytes": 32, "clear": 1,
@@ -112,3 +129,15 @@ class CouShapes:
         """An operation is over, and had so many pulses."""
         self.done = data.StructLayout({"context": self.context})
         self.written = data.StructLayout({"job": self.job, "error": 1})
+
+    def check(self, *, n_contexts: int = 1, n_jobs: int = 1) -> None:
+        """Checks numbers of contexts and of operations.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or one that has no number in these shapes.
+        """
+        for name, value, bits in (("n_contexts", n_contexts, self.context), ("n_jobs", n_jobs, self.job)):
+            if not 1 <= value <= 1 << bits:
+                raise ValueError(f"{name} must be 1 to {1 << bits}, not {value!r}")

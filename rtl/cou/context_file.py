@@ -4,7 +4,6 @@ from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
 from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.activity import Doing
 from rtl.cou.command import CouShapes
@@ -46,11 +45,10 @@ class _Registers:
         Slot and event of the packet that came a cycle before.
     """
 
-    def __init__(self, config: Config):
-        shapes, n = CouShapes(config), config.cou.n_contexts
+    def __init__(self, shapes: CouShapes, n: int):
         self.phase = Array(Signal(Phase, name=f"phase_{c}") for c in range(n))
         self.registers = Array(Signal(look_layout(shapes), name=f"registers_{c}") for c in range(n))
-        self.key = Array(Signal(CouShapes(config).key, name=f"key_{c}") for c in range(n))
+        self.key = Array(Signal(shapes.key, name=f"key_{c}") for c in range(n))
         self.wanting, self.asking, self.ending, self.certain, self.called, self.aged = (
             Signal(n, name=name) for name in ("wanting", "asking", "ending", "certain", "called", "aged")
         )
@@ -73,6 +71,15 @@ class ContextFile(wiring.Component):
     A packet is announced before its tag is in the table. The context that waits for it wakes up and is looked at
     meanwhile, but is not `sure` of it until the tag is there. If another packet has the same key, what
     was planned for this one does not count.
+
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+    n_contexts : int
+        Contexts of the unit, from 1 to as many as `shapes` can number.
+    n_jobs : int
+        Operations of the unit, from 1 to as many as `shapes` can number.
 
     Members
     -------
@@ -109,12 +116,11 @@ class ContextFile(wiring.Component):
         Phases of the contexts, for the statistics.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
-        n = config.cou.n_contexts
+    def __init__(self, *, shapes: CouShapes, n_contexts: int, n_jobs: int):
+        shapes.check(n_contexts=n_contexts, n_jobs=n_jobs)
+        self.shapes, self.n_contexts, self.n_jobs = shapes, n_contexts, n_jobs
         super().__init__({
-            "selection": Out(SelectionSignature(shapes, n)),
+            "selection": Out(SelectionSignature(shapes, n_contexts)),
             "i_start": In(event(context_start_layout(shapes))),
             "look": In(LookSignature(shapes)),
             "i_measured": In(event(context_layout(shapes))),
@@ -125,16 +131,16 @@ class ContextFile(wiring.Component):
             "i_loaded": In(event(context_layout(shapes))),
             "done": In(DoneSignature(shapes)),
             "i_returned": In(event(returned_layout(shapes))),
-            "expire": In(config.cou.n_jobs),
-            "free": Out(n),
-            "active": Out(config.cou.n_jobs),
+            "expire": In(n_jobs),
+            "free": Out(n_contexts),
+            "active": Out(n_jobs),
             "doing": Out(Doing),
         })
 
     def elaborate(self, platform):
         m = Module()
         step, selection, look = self.step, self.selection, self.look
-        n, file = self.config.cou.n_contexts, _Registers(self.config)
+        n, file = self.n_contexts, _Registers(self.shapes, self.n_contexts)
         older, ending = file.older, file.ending
 
         # One context ends at a time.
@@ -167,7 +173,7 @@ class ContextFile(wiring.Component):
     def _keep(self, m: Module, file: _Registers, c: int) -> None:
         """One context: what wakes it up, its wait for a packet, and what the trigger changes."""
         step, selection = self.step, self.selection
-        answer, arrival, n_jobs = self.i_answer.payload, self.i_arrival.payload, self.config.cou.n_jobs
+        answer, arrival, n_jobs = self.i_answer.payload, self.i_arrival.payload, self.n_jobs
         phase, key, older, ending = file.phase, file.key, file.older, file.ending
         wanting, asking, certain, before = file.wanting, file.asking, file.certain, file.arrival
         registers_c, called, aged = file.registers[c], file.called, file.aged
@@ -265,7 +271,7 @@ class ContextFile(wiring.Component):
         They learn it two cycles later, so the trigger's last step informs one that was asking meanwhile.
         """
         want, returned, phase, older = self.want, self.i_returned, file.phase, file.older
-        n = self.config.cou.n_contexts
+        n = self.n_contexts
         wants = Array(Signal(len(want.peer), name=f"wants_{c}") for c in range(n))
         concerned = Signal(n)
         # Whoever is blocked has asked before.
@@ -287,7 +293,7 @@ class ContextFile(wiring.Component):
         effect in the next one.
         """
         begins, step = self.i_start.payload, self.step
-        n, finish, finished = self.config.cou.n_contexts, step.finish, file.finished
+        n, finish, finished = self.n_contexts, step.finish, file.finished
         older, aged, parts, parted = file.older, file.aged, Signal(), Signal.like(file.finished)
         m.d.sync += [parts.eq(step.fire & step.ends), parted.eq(step.context)]
         for c in range(n):
@@ -305,7 +311,7 @@ class ContextFile(wiring.Component):
 
     def _tell(self, m: Module, file: _Registers) -> None:
         """Status of the contexts of each job, and of all of them."""
-        n, n_jobs, phase, older = self.config.cou.n_contexts, self.config.cou.n_jobs, file.phase, file.older
+        n, n_jobs, phase, older = self.n_contexts, self.n_jobs, file.phase, file.older
         oldest = [older[c] == 0 for c in range(n)]
         m.d.comb += [
             self.doing.decides.eq(Cat((phase[c] == Phase.READY) | (phase[c] == Phase.TAKEN) for c in range(n)).any()),

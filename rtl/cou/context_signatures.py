@@ -199,8 +199,8 @@ class WordsSignature(wiring.Signature):
         The word that is there is used: it must have come with its descriptor.
     """
 
-    def __init__(self, shapes: CouShapes, data_width: int):
-        super().__init__({"address": Out(shapes.word_address), "word": In(data_width), "taken": Out(1)})
+    def __init__(self, shapes: CouShapes):
+        super().__init__({"address": Out(shapes.word_address), "word": In(shapes.data_width), "taken": Out(1)})
 
 
 class StandstillSignature(wiring.Signature):

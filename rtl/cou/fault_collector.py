@@ -31,7 +31,7 @@ class FaultCollector(wiring.Component):
         One is offered, or stands here.
     """
 
-    def __init__(self, shapes: CouShapes, *, registered: Sequence[bool]):
+    def __init__(self, *, shapes: CouShapes, registered: Sequence[bool]):
         self.shapes, self.registered = shapes, registered
         super().__init__({
             "i": In(stream.Signature(shapes.fault)).array(len(registered)), "o": Out(stream.Signature(shapes.fault)),

@@ -8,8 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Status
-from firmware_models.config import Config
-from rtl.buffer.layouts import hash_bits, key_fields, key_hash
+from rtl.buffer.layouts import key_fields, key_hash
 from rtl.buffer.packet_signatures import StoredPacketsSignature
 from rtl.cou.closed_jobs import ClosedJobs
 from rtl.cou.command import CouShapes
@@ -18,7 +17,6 @@ from rtl.cou.packet_signature import DropSignature
 from rtl.cou.terms import differ, terms_detail, terms_of
 from rtl.credit.layouts import notice_fields
 from rtl.interface import JobClosing
-from rtl.kit.index import index_bits
 
 
 class _Walk:
@@ -38,9 +36,9 @@ class _Walk:
     """
 
     def __init__(self, closer: "JobCloser"):
-        n_jobs, job = closer.config.cou.n_jobs, CouShapes(closer.config).job
+        n_jobs, job = closer.n_jobs, closer.shapes.job
         self.index, self.looked, self.owner = (Signal(job, name=name) for name in ("index", "looked", "owner"))
-        self.slot, self.batch = Signal(closer.slot_bits, name="slot"), Signal(range(closer.AT_ONCE), name="batch")
+        self.slot, self.batch = Signal(closer.shapes.packet, name="slot"), Signal(range(closer.AT_ONCE), name="batch")
         self.waited = Signal(range(max(closer.PAUSE, closer.FREES) + 1), name="waited")
         self.of_packet, self.looks, self.is_owned, self.foreign, self.is_freed = (
             Signal(name=name) for name in ("of_packet", "looks", "is_owned", "foreign", "is_freed")
@@ -65,6 +63,15 @@ class JobCloser(wiring.Component):
     shows is still there.
 
     Timing: five cycles for a slot. After a reset all jobs are open after as many cycles as there are JobIDs.
+
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+    n_jobs : int
+        Operations of the unit, from 1 to as many as `shapes` can number.
+    n_slots : int
+        Slots of the packet buffer, from 1 to as many as `shapes` can number.
 
     Members
     -------
@@ -91,22 +98,24 @@ class JobCloser(wiring.Component):
     #: More than the frees that can be on their way: those of packets that were consumed before.
     FREES = 32
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
-        self.slot_bits = index_bits(config.buffer_slots)
+    def __init__(self, *, shapes: CouShapes, n_jobs: int, n_slots: int):
+        shapes.check(n_jobs=n_jobs)
+        if not 1 <= n_slots <= 1 << shapes.packet:
+            raise ValueError(f"n_slots must be 1 to {1 << shapes.packet}, not {n_slots!r}")
+        self.shapes, self.n_jobs, self.n_slots = shapes, n_jobs, n_slots
         super().__init__({
             "o_fault": Out(stream.Signature(shapes.fault)),
             "order": In(stream.Signature(JobClosing)),
-            "holds": In(data.ArrayLayout(shapes.holds, config.cou.n_jobs)), "ends": Out(config.cou.n_jobs),
-            "packets": Out(StoredPacketsSignature(config)), "standstill": Out(StandstillSignature()),
-            "drops": Out(DropSignature(config)),
+            "holds": In(data.ArrayLayout(shapes.holds, n_jobs)), "ends": Out(n_jobs),
+            "packets": Out(StoredPacketsSignature(shapes.packet, shapes.hash, shapes.formats)),
+            "standstill": Out(StandstillSignature()),
+            "drops": Out(DropSignature(shapes)),
             "dropped": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.closed_jobs = self._closed = closed = ClosedJobs(self.config)
+        m.submodules.closed_jobs = self._closed = closed = ClosedJobs(shapes=self.shapes, n_jobs=self.n_jobs)
         walk, drops = _Walk(self), self.drops
         header, lookup, key = self.packets.header, self.packets.lookup, self.packets.lookup.request.payload
         free, credit, notice = drops.free.payload, drops.credit.payload, notice_fields(header.header)
@@ -121,9 +130,9 @@ class JobCloser(wiring.Component):
             credit.job_id.eq(header.header.job_id), credit.source_vp.eq(header.header.dest_vp),
             *(credit[name].eq(value) for name, value in (notice | {"loan": 0}).items()),
         ]
-        if hash_bits(self.config):
+        if self.shapes.hash:
             # It looks up a header that has stood for some cycles.
-            m.d.sync += lookup.hash.eq(key_hash(self.config, key))
+            m.d.sync += lookup.hash.eq(key_hash(key, self.shapes.hash))
         m.d.sync += [drops.pool.taken.eq(0), drops.bars.eq(drops.pool.taken)]
         for port in (lookup.request, drops.free, drops.credit):
             with m.If(port.ready):
@@ -139,7 +148,7 @@ class JobCloser(wiring.Component):
 
     def _look_through(self, m: Module, walk: _Walk) -> None:
         """Operations, then slots."""
-        n_jobs, last = self.config.cou.n_jobs, self.config.buffer_slots - 1
+        n_jobs, last = self.n_jobs, self.n_slots - 1
         reasons, header = self._closed.reasons, self.packets.header
         m.d.comb += reasons.job_id.eq(Mux(walk.of_packet, header.header.job_id, self.holds[walk.index].job_id))
         # The closed flag of a job is read in one cycle and acted on in the next. Operations end two cycles after they

@@ -5,13 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Status
-from firmware_models.config import Config
 from firmware_models.config.tree import CONSUMED_EARLY
-from rtl.buffer.layouts import free_layout
 from rtl.cou.activity import Path
 from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
-from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
+from rtl.cou.operand_reader import OperandReader, pass_queue
 from rtl.cou.packet_signature import PacketsSignature
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.queue import LutQueue
@@ -20,16 +18,15 @@ from rtl.kit.skid import SkidBuffer
 from rtl.reduce.reduce_unit import request_layout
 
 
-def tag_layout(config: Config) -> data.StructLayout:
+def tag_layout(shapes: CouShapes) -> data.StructLayout:
     """Layout of the fields that travel through the reduce unit beside a beat.
 
     It is the `last` one of its pass; the pass has data to `store`, to `send`, to `write_back`; how many bytes of the
     last beat belong to it (`tail`, 0: all of them); where the beat lies (`position`) in the results of its `context`.
     """
-    shapes = CouShapes(config)
     return data.StructLayout({
-        "last": 1, "store": 1, "send": 1, "write_back": 1, "tail": (config.datapath.flit_bytes - 1).bit_length(),
-        "position": (config.cou.intermediate_bytes - 1).bit_length(), "context": shapes.context,
+        "last": 1, "store": 1, "send": 1, "write_back": 1, "tail": shapes.flit_log2,
+        "position": shapes.result_position, "context": shapes.context,
     })
 
 
@@ -45,6 +42,15 @@ class Lane(wiring.Component):
     Timing: a beat in the fourth cycle of its pass, that of the offer counted, one a cycle, passes without a gap; but
     one in two cycles if they have a beat each.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+    n_contexts : int
+        Contexts of the unit, from 1 to as many as `shapes` can number.
+    ecc : bool
+        If true, the packet buffer finds damage, so a header goes with the last beat of its pass.
+
     Members
     -------
     i : ``In(stream.Signature(run))``
@@ -57,12 +63,12 @@ class Lane(wiring.Component):
         The packets of passes that have begun leave no room in their queue.
     o_release, spoilt : ``Out(1)``
         A beat of a pass that sends goes to the reduce unit: its header may go too. That is the first one; where the
-        packet buffer finds damage (`cou.ecc`) it is the last one, since then the header has to say what was `spoilt`.
+        packet buffer finds damage (`ecc`) it is the last one, since then the header has to say what was `spoilt`.
     operands, results : ``Out(OperandPort)``
         Read ports of the operand memory and of the intermediate results.
     filling : ``In(n_contexts)``
         Contexts whose operand cannot be read yet.
-    packets : ``Out(PacketsSignature(config))``
+    packets : ``Out(PacketsSignature(shapes))``
         Packets that passes consume; with a damaged beat the pass goes on with what came.
     o_fault : ``Out(stream.Signature(fault))``
         An operation has taken a damaged packet.
@@ -73,11 +79,11 @@ class Lane(wiring.Component):
     #: Passes whose packets are being read.
     UNDER_WAY = CONSUMED_EARLY
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
-        width = config.datapath.data_width
-        self.tag = tag_layout(config)
+    def __init__(self, *, shapes: CouShapes, n_contexts: int, ecc: bool):
+        shapes.check(n_contexts=n_contexts)
+        self.shapes, self.n_contexts, self.ecc = shapes, n_contexts, ecc
+        width = shapes.data_width
+        self.tag = tag_layout(shapes)
         self.aside = data.StructLayout({
             "select": 2, "datatype": 4, "operator": 4, "use_packet": 1, "consume": 1, "send": 1, "write_back": 1,
             "tail": self.tag.members["tail"], "job": shapes.job, "context": shapes.context,
@@ -89,9 +95,9 @@ class Lane(wiring.Component):
             "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1), "spoilt": Out(1),
             "crowded": In(1),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
-            "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
-            "filling": In(config.cou.n_contexts),
-            "packets": Out(PacketsSignature(config)),
+            "results": Out(OperandPort(address_bits=shapes.result_address, data_width=width)),
+            "filling": In(n_contexts),
+            "packets": Out(PacketsSignature(shapes)),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "activity": Out(Path),
         })
@@ -100,14 +106,17 @@ class Lane(wiring.Component):
         m = Module()
         shapes, packets, leaving = self.shapes, self.packets, self.packets.leaving
         m.submodules.waiting = waiting = pass_queue(
-            shapes.run, self.config, key=lambda run: run.output.header.peer, kind=lambda run: run.output.send
+            shapes.run, n_contexts=self.n_contexts, key=lambda run: run.output.header.peer,
+            kind=lambda run: run.output.send,
         )
-        m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
+        m.submodules.reader = reader = OperandReader(
+            shapes=shapes, n_contexts=self.n_contexts, aside=self.aside
+        )
         m.submodules.reads = reads = SkidBuffer(shape=packets.read.payload.shape())
         m.submodules.owed = owed = LutQueue(
             shape=self.shapes.notice, depth=self.UNDER_WAY, full_rate=False, guarded=False
         )
-        m.submodules.held = held = LutQueue(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
+        m.submodules.held = held = LutQueue(shape=shapes.free, depth=self.UNDER_WAY, prompt=False)
         m.submodules.reports = reports = StreamRegister(shape=shapes.fault, guarded=False)
         connect(m, reads.o, flipped(packets).read)
         connect(m, owed.o, flipped(leaving).credit)
@@ -125,7 +134,7 @@ class Lane(wiring.Component):
         m.d.sync += roomy.eq(self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready & ~begins)
         m.d.comb += [
             waiting.i.valid.eq(self.i.valid), self.i.ready.eq(waiting.i.ready), waiting.i.payload.todo.eq(comes),
-            waiting.i.payload.single.eq(comes.output.bytes <= self.config.datapath.flit_bytes),
+            waiting.i.payload.single.eq(comes.output.bytes <= shapes.flit_bytes),
             reading.a.eq(run.a), reading.single.eq(waiting.o.payload.single),
             *(reading[name].eq(run.output[name]) for name in ("context", "position", "bytes")),
             *(reading.aside[name].eq(run[name].as_value() if name == "select" else run[name])
@@ -164,8 +173,8 @@ class Lane(wiring.Component):
             packets.beats.ready.eq(takes & here.aside.use_packet),
             reports.i.valid.eq(takes & here.last & faulty),
             reports.i.payload.job.eq(here.aside.job), reports.i.payload.status.eq(Status.BUFFER_ERROR),
-            self.o_release.eq(takes & (here.last if self.config.cou.ecc else here.first) & here.aside.send),
-            self.spoilt.eq(faulty if self.config.cou.ecc else 0),
+            self.o_release.eq(takes & (here.last if self.ecc else here.first) & here.aside.send),
+            self.spoilt.eq(faulty if self.ecc else 0),
             self.activity.works.eq(takes), self.activity.held.eq(meets & ~takes),
             self.activity.starved.eq(reader.o.valid & ~meets),
         ]

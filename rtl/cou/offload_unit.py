@@ -27,6 +27,7 @@ from rtl.credit.credit_return import CreditReturn
 from rtl.credit.credit_table import CreditTable
 from rtl.credit.shared_pool import NoPool, SharedPool
 from rtl.credit.write_off import WriteOff
+from rtl.kit.index import index_bits
 from rtl.kit.stage import StreamPath, connect_through
 
 
@@ -36,29 +37,41 @@ class OffloadUnit(wiring.Component):
     Timing: every stream but packets and descriptors passes a register on its way in or out.
 
     Members: :class:`rtl.cou.unit_signature.OffloadUnitSignature`.
+
+    Parameters
+    ----------
+    config : Config
+        ``datapath``, ``nic``, ``cou`` and ``reduce``.
     """
 
     def __init__(self, config: Config):
         self.config = config
-        super().__init__(OffloadUnitSignature(config))
+        super().__init__(OffloadUnitSignature(
+            data_width=config.datapath.data_width, level_bits=index_bits(config.buffer_slots) + 1
+        ))
 
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        pool = config.pool_packets
-        self.store, self.operations, self.trigger = SequenceStore(config), OperationTable(config), Trigger(config)
+        shapes, n_jobs, pool = CouShapes(config), config.cou.n_jobs, config.pool_packets
+        self.store, self.trigger = SequenceStore(config), Trigger(config)
+        self.operations = OperationTable(shapes=shapes, n_contexts=config.cou.n_contexts, n_jobs=n_jobs)
         self.loader, self.buffer, self.aggregator = (
             OperandLoader(config), PacketBuffer(config, hashed=True), Aggregator(config)
         )
-        self.stored, self.exit, self.closer = StoredPackets(config), PacketExit(config), JobCloser(config)
-        self.credit_table, self.credit_return, self.credit_receiver = (
-            CreditTable(config), CreditReturn(config), CreditReceiver(config)
+        self.stored, self.exit = StoredPackets(shapes=shapes), PacketExit(shapes=shapes)
+        self.closer = JobCloser(shapes=shapes, n_jobs=n_jobs, n_slots=config.buffer_slots)
+        data_width, formats, shares = config.datapath.data_width, config.formats, pool > 0
+        self.credit_table = CreditTable(
+            formats=formats, n_peers=config.cou.n_peers, peer_credits=config.cou.peer_credits, shares=shares
         )
+        self.credit_return = CreditReturn(data_width=data_width, shares=shares, formats=formats)
+        self.credit_receiver = CreditReceiver(data_width=data_width, shares=shares)
         self.shared_pool = SharedPool(pool=pool) if pool else NoPool()
         self.write_off = WriteOff(pool=pool)
         self.reporter, self.activity = JobReporter(), Activity()
         # An error of a pass waits in the lane already.
-        self.faults = FaultCollector(CouShapes(config), registered=(False, True, True, True, True))
+        self.faults = FaultCollector(shapes=shapes, registered=(False, True, True, True, True))
         for name in (
             "store", "operations", "trigger", "loader", "buffer", "aggregator", "stored", "exit", "closer",
             "credit_table", "credit_return", "credit_receiver", "shared_pool", "write_off", "reporter", "activity",

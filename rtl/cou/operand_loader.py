@@ -26,6 +26,11 @@ class OperandLoader(wiring.Component):
     are outstanding at once, so that the latency of the host is paid once and not once a pulse. They end in the order
     in which they were asked for. The next load begins a cycle after the last beat of the one before.
 
+    Parameters
+    ----------
+    config : Config
+        ``datapath``, ``cou``, and ``nic.read_ahead_beats``.
+
     Members
     -------
     i : ``In(stream.Signature(load))``
@@ -65,7 +70,7 @@ class OperandLoader(wiring.Component):
             "o": Out(stream.Signature(shapes.loaded)), "o_fault": Out(stream.Signature(shapes.fault)),
             "idle": Out(1), "filling": Out(config.cou.n_contexts),
             "read": Out(ReadSignature(width)),
-            "words": Out(WordsSignature(shapes, width)),
+            "words": Out(WordsSignature(shapes)),
             "operands": In(
                 OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)
             ).array(N_READERS),
@@ -157,7 +162,7 @@ class OperandLoader(wiring.Component):
 
     def _ask(self, m: Module, load):
         """Requests, piece by piece."""
-        m.submodules.asked = asked = PieceWalk(self.config)
+        m.submodules.asked = asked = PieceWalk(shapes=self.shapes)
         request = self.read.request
         # A cycle between the last request of a load and the next load keeps the path to the queue short.
         asked_all = Signal()
@@ -195,7 +200,7 @@ class OperandLoader(wiring.Component):
         lane_bits = (flit_bytes - 1).bit_length()
         byte_bits = lane_bits + self.beat_bits
         current, incoming = load.payload, self.read.data
-        m.submodules.walk = walk = PieceWalk(config)
+        m.submodules.walk = walk = PieceWalk(shapes=shapes)
         to_byte, at, left = Signal(byte_bits), Signal(6), Signal(shapes.bytes)
         # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them, or the load does
         # (`final`), are found out with the beat before. The next piece begins at `next_at`, and is `whole` or not.

@@ -6,9 +6,7 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import bits_for
 
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.memory_port import OperandPort
 from rtl.kit.alternating_queue import AlternatingQueue
@@ -23,22 +21,17 @@ def read_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
     })
 
 
-def operand_layout(config: Config, aside: ShapeLike) -> data.StructLayout:
+def operand_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
     """A beat of an operand. `odd`: it is a second, a fourth, … one. `empty`: the only one of a pass without data.
     `position`: where it lies in the intermediate result."""
     return data.StructLayout({
-        "data": config.datapath.data_width, "first": 1, "last": 1, "odd": 1, "empty": 1,
-        "position": (config.cou.intermediate_bytes - 1).bit_length(), "aside": aside,
+        "data": shapes.data_width, "first": 1, "last": 1, "odd": 1, "empty": 1,
+        "position": shapes.result_position, "aside": aside,
     })
 
 
-def result_address_bits(config: Config) -> int:
-    """Bits of a byte in the intermediate results of all contexts."""
-    return (config.cou.intermediate_bytes - 1).bit_length() + CouShapes(config).context
-
-
 def pass_queue(
-    shape: ShapeLike, config: Config, *, key: Callable, kind: Callable | None = None,
+    shape: ShapeLike, *, n_contexts: int, key: Callable, kind: Callable | None = None,
 ) -> TurnBuffer | AlternatingQueue:
     """The queue of passes, one of each context: it is known late in a cycle that the next one begins.
 
@@ -46,7 +39,7 @@ def pass_queue(
     from links that are idle. Passes of the `kind` that is wanted go first, if there are more than two contexts. What is
     kept says of each pass whether it is `single`: a beat at most.
     """
-    n, kept = max(2, config.cou.n_contexts), data.StructLayout({"todo": shape, "single": 1})
+    n, kept = max(2, n_contexts), data.StructLayout({"todo": shape, "single": 1})
     if n == 2:
         return TurnBuffer(shape=kept)
     return AlternatingQueue(
@@ -64,8 +57,10 @@ class OperandReader(wiring.Component):
 
     Parameters
     ----------
-    config : Config
-        Widths and sizes.
+    shapes : CouShapes
+        Of the unit.
+    n_contexts : int
+        Contexts of the unit, from 1 to as many as `shapes` can number.
     aside : ShapeLike
         Shape of the fields that travel with every beat of a pass.
 
@@ -87,24 +82,23 @@ class OperandReader(wiring.Component):
         Intermediate results: byte in context, context.
     """
 
-    def __init__(self, config: Config, *, aside: ShapeLike):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
+    def __init__(self, *, shapes: CouShapes, n_contexts: int, aside: ShapeLike):
+        shapes.check(n_contexts=n_contexts)
+        self.shapes = shapes
         self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
-        width = config.datapath.data_width
+        width = shapes.data_width
         self.aside = aside
         super().__init__({
             "i": In(stream.Signature(read_layout(shapes, aside))), "begins": Out(1), "may_begin": In(1),
-            "filling": In(config.cou.n_contexts),
-            "o": Out(stream.Signature(operand_layout(config, aside))),
+            "filling": In(n_contexts),
+            "o": Out(stream.Signature(operand_layout(shapes, aside))),
             "operands": Out(OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)),
-            "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
+            "results": Out(OperandPort(address_bits=shapes.result_address, data_width=width)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        flit_log2 = bits_for(self.config.datapath.flit_bytes - 1)
-        result_log2 = (self.config.cou.intermediate_bytes - 1).bit_length()
+        flit_log2, result_log2 = self.shapes.flit_log2, self.shapes.result_position
         todo = self.i.payload
         info = data.StructLayout({
             "a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "position": result_log2, "aside": self.aside,
@@ -137,7 +131,7 @@ class OperandReader(wiring.Component):
         with m.If(asks):
             m.d.sync += [
                 index.eq(Mux(offered.last, 0, index + 1)), first.eq(offered.last), begun.eq(0),
-                behind.eq(position + self.config.datapath.flit_bytes), final.eq((index + 2) << flit_log2 >= todo.bytes),
+                behind.eq(position + self.shapes.flit_bytes), final.eq((index + 2) << flit_log2 >= todo.bytes),
             ]
         with m.Elif(self.begins):
             m.d.sync += begun.eq(1)

@@ -5,19 +5,17 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import CplKind, Status
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.trigger_signatures import OperationsSignature
 from rtl.interface import STATUS_BITS, CompletionEvent
 from rtl.kit.round_robin import RoundRobin
 
 
-def _reports(config: Config) -> data.StructLayout:
+def _reports(shapes: CouShapes, *, n_contexts: int, n_jobs: int) -> data.StructLayout:
     """Reports of the trigger and of those who find errors."""
-    n_jobs = config.cou.n_jobs
     return data.StructLayout({
-        "active": n_jobs, "n_free": range(config.cou.n_contexts + 1), "progress": n_jobs, "fault_pending": 1,
-        "write_started": 1, "write_job": CouShapes(config).job,
+        "active": n_jobs, "n_free": range(n_contexts + 1), "progress": n_jobs, "fault_pending": 1,
+        "write_started": 1, "write_job": shapes.job,
     })
 
 
@@ -33,8 +31,7 @@ class _Table:
         There is one; all its pulses have begun; a time-out ends it; nothing of it is under way any more.
     """
 
-    def __init__(self, config: Config):
-        n_jobs, shapes = config.cou.n_jobs, CouShapes(config)
+    def __init__(self, shapes: CouShapes, n_jobs: int):
         self.operation, self.offset, self.rest, self.pulses, self.status, self.detail = (
             Array(Signal(shape, name=f"{name}_{j}") for j in range(n_jobs)) for name, shape in (
                 ("operation", shapes.operation), ("offset", 32), ("rest", 32), ("pulses", shapes.formats.pulse_bits),
@@ -58,6 +55,15 @@ class OperationTable(wiring.Component):
     Timing: an operation offers a pulse five cycles after the last one was offered, if that was taken at once. Inputs
     from the trigger take effect a cycle later.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+    n_contexts : int
+        Contexts of the unit, from 1 to as many as `shapes` can number.
+    n_jobs : int
+        Operations of the unit, from 1 to as many as `shapes` can number.
+
     Members
     -------
     i : ``In(stream.Signature(operation))``
@@ -80,14 +86,13 @@ class OperationTable(wiring.Component):
         To the sequence store; `pulses` that the operation had.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
-        n_jobs = config.cou.n_jobs
+    def __init__(self, *, shapes: CouShapes, n_contexts: int, n_jobs: int):
+        shapes.check(n_contexts=n_contexts, n_jobs=n_jobs)
+        self.shapes, self.n_contexts, self.n_jobs = shapes, n_contexts, n_jobs
         super().__init__({
             "i": In(stream.Signature(shapes.operation)),
             "o_start": Out(stream.Signature(shapes.start)),
-            "trigger": In(OperationsSignature(config)),
+            "trigger": In(OperationsSignature(shapes, n_contexts=n_contexts, n_jobs=n_jobs)),
             "i_fault": In(stream.Signature(shapes.fault)), "fault_pending": In(1),
             "i_written": In(stream.Signature(shapes.written)),
             "holds": Out(data.ArrayLayout(shapes.holds, n_jobs)),
@@ -99,10 +104,11 @@ class OperationTable(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        n_jobs = self.config.cou.n_jobs
-        table, view = _Table(self.config), self.trigger.view
+        n_jobs = self.n_jobs
+        table, view = _Table(self.shapes, n_jobs), self.trigger.view
         # Reports may be noted a cycle later: `active`, which ends an operation, comes as late.
-        seen, start = Signal(_reports(self.config)), self.trigger.write_started
+        reports = _reports(self.shapes, n_contexts=self.n_contexts, n_jobs=n_jobs)
+        seen, start = Signal(reports), self.trigger.write_started
         m.d.sync += [
             seen.active.eq(self.trigger.active), seen.n_free.eq(self.trigger.n_free),
             seen.progress.eq(self.trigger.progress), seen.fault_pending.eq(self.fault_pending),
@@ -182,7 +188,7 @@ class OperationTable(wiring.Component):
         The offer is registered, so an operation rests for a cycle or two between two of its pulses, until `active` and
         `n_free` include the last one.
         """
-        n_jobs = self.config.cou.n_jobs
+        n_jobs = self.n_jobs
         without = Cat(~seen.active[j] for j in range(n_jobs))
         n_without = sum(without[j] for j in range(n_jobs))
         spare = seen.n_free > n_without
@@ -229,7 +235,7 @@ class OperationTable(wiring.Component):
         known a cycle late: it stays so, and none leaves in the cycle after it has left.
         """
         event, release = self.o_event, self.o_release
-        m.submodules.ending = ending = RoundRobin(n=self.config.cou.n_jobs)
+        m.submodules.ending = ending = RoundRobin(n=self.n_jobs)
         job = ending.index
         m.d.comb += [
             ending.requests.eq(Mux(event.valid | release.valid | waits, 0, table.finished)),

@@ -4,10 +4,9 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
-from rtl.buffer.layouts import exit_layout, free_layout, key_hash
+from rtl.buffer.layouts import key_hash
+from rtl.cou.command import CouShapes
 from rtl.cou.packet_signature import DropSignature, LeavingSignature
-from rtl.credit.layouts import credit_notice
 from rtl.credit.pool_signature import ConsumptionSignature
 from rtl.kit.register import StreamRegister
 
@@ -18,13 +17,18 @@ class PacketExit(wiring.Component):
 
     Timing: a slot is freed a cycle after it was handed over; all else is combinational.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+
     Members
     -------
     lane : ``In(LeavingSignature)``
         The path that consumes packets.
     drops : ``In(DropSignature)``
         Whoever drops packets.
-    free : ``Out(stream.Signature(exit_layout))``
+    free : ``Out(stream.Signature(exit))``
         To the packet buffer.
     credit : ``Out(stream.Signature(credit_notice))``
         Credits to return.
@@ -32,20 +36,20 @@ class PacketExit(wiring.Component):
         Shared credits.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
+    def __init__(self, *, shapes: CouShapes):
+        self.shapes = shapes
         super().__init__({
-            "lane": In(LeavingSignature(config)), "drops": In(DropSignature(config)),
-            "free": Out(stream.Signature(exit_layout(config))),
-            "credit": Out(stream.Signature(credit_notice(config.formats))),
+            "lane": In(LeavingSignature(shapes)), "drops": In(DropSignature(shapes)),
+            "free": Out(stream.Signature(shapes.exit)),
+            "credit": Out(stream.Signature(shapes.notice)),
             "pool": Out(ConsumptionSignature()),
         })
 
     def elaborate(self, platform):
         m = Module()
         lane, drops, pool = self.lane, self.drops, self.pool
-        m.submodules.turn = turn = StreamRegister(shape=exit_layout(self.config))
-        leaving = Signal(free_layout(self.config))
+        m.submodules.turn = turn = StreamRegister(shape=self.shapes.exit)
+        leaving = Signal(self.shapes.free)
         for consumed, dropped, sink, item in (
             (lane.free, drops.free, turn.i, leaving),
             (lane.credit, drops.credit, self.credit, self.credit.payload),
@@ -56,7 +60,7 @@ class PacketExit(wiring.Component):
                 item.eq(Mux(consumed.valid, consumed.payload, dropped.payload)),
             ]
         m.d.comb += [
-            turn.i.payload.free.eq(leaving), turn.i.payload.hash.eq(key_hash(self.config, leaving.key)),
+            turn.i.payload.free.eq(leaving), turn.i.payload.hash.eq(key_hash(leaving.key, self.shapes.hash)),
             self.free.valid.eq(turn.o.valid), self.free.payload.eq(turn.o.payload), turn.o.ready.eq(self.free.ready),
             drops.freeing.eq(lane.freeing | turn.o.valid), drops.freed.valid.eq(turn.o.valid & turn.o.ready),
             drops.freed.payload.slot.eq(turn.o.payload.free.slot), lane.barred.eq(drops.bars),

@@ -4,8 +4,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.config import Config
-from rtl.buffer.layouts import free_layout
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import event
 from rtl.credit.pool_signature import ConsumptionSignature
@@ -20,7 +18,7 @@ class LeavingSignature(wiring.Signature):
 
     Members
     -------
-    free : ``Out(stream.Signature(free_layout))``
+    free : ``Out(stream.Signature(free))``
         Packets that have been read.
     freeing : ``Out(1)``
         Packets are being read, or wait to be freed.
@@ -32,10 +30,10 @@ class LeavingSignature(wiring.Signature):
         No packet may be consumed in this cycle.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, shapes: CouShapes):
         super().__init__({
-            "free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
-            "credit": Out(stream.Signature(CouShapes(config).notice)),
+            "free": Out(stream.Signature(shapes.free)), "freeing": Out(1),
+            "credit": Out(stream.Signature(shapes.notice)),
             "pool": Out(ConsumptionSignature()), "barred": In(1),
         })
 
@@ -53,12 +51,11 @@ class PacketsSignature(wiring.Signature):
         Packets that have been read.
     """
 
-    def __init__(self, config: Config):
-        shapes = CouShapes(config)
+    def __init__(self, shapes: CouShapes):
         super().__init__({
             "read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": formats.LENGTH_BITS}))),
-            "beats": In(stream.Signature(beat(config.datapath.data_width))), "damaged": In(1),
-            "leaving": Out(LeavingSignature(config)),
+            "beats": In(stream.Signature(beat(shapes.data_width))), "damaged": In(1),
+            "leaving": Out(LeavingSignature(shapes)),
         })
 
 
@@ -67,7 +64,7 @@ class DropSignature(wiring.Signature):
 
     Members
     -------
-    free, credit : ``Out(stream.Signature(free_layout))``, ``Out(stream.Signature(credit_notice))``
+    free, credit : ``Out(stream.Signature(free))``, ``Out(stream.Signature(credit_notice))``
         Its slot is to be freed; its credit is to return.
     pool : ``Out(ConsumptionSignature)``
         Shared credits, in the cycle in which it counts as consumed.
@@ -80,10 +77,9 @@ class DropSignature(wiring.Signature):
         A slot is freed.
     """
 
-    def __init__(self, config: Config):
-        shapes = CouShapes(config)
+    def __init__(self, shapes: CouShapes):
         super().__init__({
-            "free": Out(stream.Signature(free_layout(config))), "credit": Out(stream.Signature(shapes.notice)),
+            "free": Out(stream.Signature(shapes.free)), "credit": Out(stream.Signature(shapes.notice)),
             "pool": Out(ConsumptionSignature()), "bars": Out(1), "freeing": In(1),
             "freed": In(event(data.StructLayout({"slot": shapes.packet}))),
         })

@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import Operand, PacketType, Right, Status
 from firmware_models.abi.formats import PACKET_VERSION, TERMS_BITS
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.step import Step
@@ -87,6 +86,11 @@ class PassPlanner(wiring.Component):
 
     Timing: `plan` is valid as many cycles after the inputs as there are :data:`CUTS`, one, and as long as they stay.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+
     Members
     -------
     context, look : ``In``
@@ -104,9 +108,8 @@ class PassPlanner(wiring.Component):
         result goes to an address that had to be checked.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
+    def __init__(self, *, shapes: CouShapes):
+        self.shapes = shapes
         super().__init__({
             "context": In(shapes.context), "look": In(look_layout(shapes)),
             "progress": In(progress_layout(shapes)), "slice": In(slice_layout(shapes)),

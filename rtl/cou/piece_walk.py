@@ -4,7 +4,6 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 
 
@@ -12,6 +11,11 @@ class PieceWalk(wiring.Component):
     """Counts pieces: `count` of `bytes`, and one of `last_bytes` behind them if that is not 0.
 
     Timing: the outputs depend on `pieces` combinationally; the piece changes in the cycle after `advance`.
+
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
 
     Members
     -------
@@ -29,8 +33,8 @@ class PieceWalk(wiring.Component):
         No piece comes behind this one.
     """
 
-    def __init__(self, config: Config):
-        self.shapes = shapes = CouShapes(config)
+    def __init__(self, *, shapes: CouShapes):
+        self.shapes = shapes
         super().__init__({
             "pieces": In(shapes.pieces), "advance": In(1),
             "size": Out(shapes.bytes), "offset": Out(32),

@@ -4,7 +4,6 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
 from rtl.cou.byte_memory import rotate_up
 from rtl.cou.command import CouShapes
 from rtl.cou.piece_walk import PieceWalk
@@ -22,6 +21,11 @@ class PieceWriter(wiring.Component):
     three cycles after its last piece has.
     ``i_beat.ready`` depends on ``write.data.ready`` combinationally.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+
     Members
     -------
     i : ``In(stream.Signature({job, addr, pieces}))``
@@ -37,17 +41,16 @@ class PieceWriter(wiring.Component):
     #: Pieces that may be waiting for their acknowledgement.
     MAX_WRITES = 16
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
-        width = config.datapath.data_width
+    def __init__(self, *, shapes: CouShapes):
+        self.shapes = shapes
+        width = shapes.data_width
         self.run = data.StructLayout({"job": shapes.job, "addr": shapes.address, "pieces": shapes.pieces})
-        counts = range(config.datapath.mtu // config.datapath.flit_bytes + 2)
+        counts = range(shapes.beats_per_context + 2)
         # Beats still to be taken and to be made, and of each whether the next one is the last: that is found out with
         # the beat before it. `ahead`: the next one taken makes none. `alone`: the piece lies in one beat of the run.
         # `used_up`: with the piece's last beat nothing more is to be done.
         self.piece = data.StructLayout({
-            "to_take": counts, "to_make": counts, "turn": (config.datapath.flit_bytes - 1).bit_length(),
+            "to_take": counts, "to_make": counts, "turn": shapes.flit_log2,
             "last_taken": 1, "last_made": 1, "ahead": 1, "alone": 1, "used_up": 1,
         })
         super().__init__({
@@ -72,7 +75,7 @@ class PieceWriter(wiring.Component):
 
     def _announce(self, m: Module, run, announcing):
         """Requests and their acknowledgements, which come in order: a queue keeps their jobs."""
-        m.submodules.asked = asked = PieceWalk(self.config)
+        m.submodules.asked = asked = PieceWalk(shapes=self.shapes)
         waiting = data.StructLayout({"job": self.shapes.job, "last": 1})
         m.submodules.unacknowledged = unacknowledged = stream_queue(shape=waiting, depth=self.MAX_WRITES)
         request, done, report = self.write.request, self.write.done, self.o_written
@@ -102,11 +105,10 @@ class PieceWriter(wiring.Component):
     def _divide(self, m: Module, run, dividing, pieces) -> None:
         """Works out the next piece while the one before is moved. It begins in lane `source` of the beat that is on
         offer then, and in lane `lane` of memory."""
-        flit_bytes = self.config.datapath.flit_bytes
-        lane_bits = (flit_bytes - 1).bit_length()
+        flit_bytes, lane_bits = self.shapes.flit_bytes, self.shapes.flit_log2
         piece, taken = pieces.payload, Signal()
         m.d.comb += taken.eq(pieces.valid & pieces.ready)
-        m.submodules.walk = walk = PieceWalk(self.config)
+        m.submodules.walk = walk = PieceWalk(shapes=self.shapes)
         source, lane, last = Signal(lane_bits), Signal(lane_bits), Signal()
         taken_bytes, made_bytes = Signal(self.shapes.bytes + 1), Signal(self.shapes.bytes + 1)
         first_lane = (run.addr[:lane_bits] + walk.offset[:lane_bits])[:lane_bits]
@@ -133,7 +135,7 @@ class PieceWriter(wiring.Component):
     def _move(self, m: Module, pieces) -> None:
         """Data. How many beats of each side a piece touches is known before the first one is moved; then they are only
         counted."""
-        width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
+        width, flit_bytes = self.shapes.data_width, self.shapes.flit_bytes
         beat, out = self.i_beat, self.write.data
         held, turned = Signal(width), Signal(width)
         busy, now = Signal(), Signal(self.piece)

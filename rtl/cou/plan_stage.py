@@ -6,7 +6,6 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
 from rtl.buffer.packet_signatures import HeaderViewSignature
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
@@ -39,6 +38,13 @@ class PlanStage(wiring.Component):
 
     Timing: a plan three cycles after its context was taken, and one in two cycles.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+    n_contexts : int
+        Contexts of the unit, from 1 to as many as `shapes` can number.
+
     Members
     -------
     i : ``In(stream.Signature(context))``
@@ -65,14 +71,14 @@ class PlanStage(wiring.Component):
         No more contexts are to be looked at; none is, and no plan stands here.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
+    def __init__(self, *, shapes: CouShapes, n_contexts: int):
+        shapes.check(n_contexts=n_contexts)
+        self.shapes, self.n_contexts = shapes, n_contexts
         super().__init__({
             "i": In(stream.Signature(shapes.context)), "o": Out(stream.Signature(plan_layout(shapes))),
             "look": Out(LookSignature(shapes)), "o_measured": Out(event(context_layout(shapes))),
             "operation": Out(OperationViewSignature(shapes)), "sequence": Out(SequenceViewSignature(shapes)),
-            "header": Out(HeaderViewSignature(self.config)), "node_id": In(config.formats.node_bits),
+            "header": Out(HeaderViewSignature(shapes.packet, shapes.formats)), "node_id": In(shapes.formats.node_bits),
             "i_start": In(stream.Signature(shapes.start)), "start_context": In(shapes.context),
             "fire": In(1), "standstill": In(StandstillSignature()),
         })
@@ -82,12 +88,11 @@ class PlanStage(wiring.Component):
         view, sequence, header = self.operation, self.sequence, self.header
         registers, standstill = self.look.registers, self.standstill
         shapes = self.shapes
-        n_contexts = self.config.cou.n_contexts
-        m.submodules.planner = planner = PassPlanner(self.config)
-        m.submodules.meter = meter = SliceMeter(self.config)
+        m.submodules.planner = planner = PassPlanner(shapes=shapes)
+        m.submodules.meter = meter = SliceMeter(shapes=shapes)
         stores = {}
         for name, shape in (("far", progress_layout(shapes)), ("slices", slice_layout(shapes))):
-            m.submodules[name] = store = memory.Memory(shape=shape, depth=n_contexts, init=[])
+            m.submodules[name] = store = memory.Memory(shape=shape, depth=self.n_contexts, init=[])
             stores[name] = store.write_port(), store.read_port()
         (far_write, far_read), (slice_write, slice_read) = stores["far"], stores["slices"]
 

@@ -5,10 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Status
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.lane import tag_layout
-from rtl.cou.operand_reader import result_address_bits
 from rtl.cou.piece_writer import PieceWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.queue import LutQueue, Queue, stream_queue
@@ -22,6 +20,13 @@ class ResultWriter(wiring.Component):
     begins another piece.
 
     Timing: a beat a cycle, passes without a gap. A packet's header is offered in the cycle after `release`.
+
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+    ecc : bool
+        If true, the packet buffer finds damage, and headers say so.
 
     Members
     -------
@@ -47,16 +52,15 @@ class ResultWriter(wiring.Component):
     #: Beats that wait for the writer.
     WRITES = 16
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
-        width = config.datapath.data_width
+    def __init__(self, *, shapes: CouShapes, ecc: bool):
+        self.shapes, self.ecc = shapes, ecc
+        width = shapes.data_width
         super().__init__({
             "i": In(stream.Signature(shapes.output)), "release": In(1), "spoilt": In(1),
             "crowded": Out(1),
-            "result": In(stream.Signature(data.StructLayout({"data": width, "tag": tag_layout(config)}))),
+            "result": In(stream.Signature(data.StructLayout({"data": width, "tag": tag_layout(shapes)}))),
             "store_enable": Out(1),
-            "store_address": Out(result_address_bits(config)),
+            "store_address": Out(shapes.result_address),
             "store_count": Out((width // 8).bit_length()),
             "store_beat": Out(width),
             "o_done": Out(stream.Signature(shapes.done)),
@@ -67,15 +71,14 @@ class ResultWriter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        datapath = self.config.datapath
-        width, flit_bytes = datapath.data_width, datapath.flit_bytes
+        width, flit_bytes = self.shapes.data_width, self.shapes.flit_bytes
         output, beats = self.i.payload, self.result
-        m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
+        m.submodules.piece_writer = piece_writer = PieceWriter(shapes=self.shapes)
         m.submodules.headers = headers = LutQueue(
             shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False, prompt=False
         )
         m.submodules.packets = packets = stream_queue(
-            shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2, guarded=False
+            shape=beat(width), depth=self.PACKETS * self.shapes.beats_per_context + 2, guarded=False
         )
         m.submodules.writes = writes = stream_queue(shape=width, depth=self.WRITES, guarded=False)
         m.submodules.runs = runs = LutQueue(shape=piece_writer.run, depth=self.UNDER_WAY, prompt=False)
@@ -104,7 +107,7 @@ class ResultWriter(wiring.Component):
             self.tx.header.valid.eq(some & headers.o.valid), self.tx.header.payload.eq(headers.o.payload),
             leaves.eq(self.tx.header.valid & self.tx.header.ready), headers.o.ready.eq(leaves),
         ]
-        if self.config.cou.ecc:
+        if self.ecc:
             m.submodules.marks = marks = stream_queue(shape=1, depth=self.UNDER_WAY)
             m.d.comb += [marks.i.valid.eq(self.release), marks.i.payload.eq(self.spoilt), marks.o.ready.eq(leaves)]
             with m.If(marks.o.payload & (headers.o.payload.status == Status.OK)):
@@ -140,11 +143,10 @@ class ResultWriter(wiring.Component):
 
     def _count_owed(self, m: Module, comes, n_bytes, packets: Queue) -> None:
         """Beats of packets count from the beginning of their pass on until they leave."""
-        datapath = self.config.datapath
-        mtu = datapath.mtu // datapath.flit_bytes
+        mtu, flit_bytes, flit_log2 = self.shapes.beats_per_context, self.shapes.flit_bytes, self.shapes.flit_log2
         owed, more = Signal(range(self.UNDER_WAY * mtu + packets.depth + 1)), Signal(range(mtu + 1))
         leaves = packets.o.valid & packets.o.ready
         m.d.sync += [
-            more.eq(Mux(comes, (n_bytes + (datapath.flit_bytes - 1)) >> (datapath.flit_bytes - 1).bit_length(), 0)),
+            more.eq(Mux(comes, (n_bytes + (flit_bytes - 1)) >> flit_log2, 0)),
             owed.eq(owed + more - leaves), self.crowded.eq(owed > packets.depth - mtu),
         ]

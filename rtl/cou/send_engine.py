@@ -4,12 +4,11 @@ from amaranth import Array, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from firmware_models.config import Config
 from rtl.cou.activity import Path
 from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
-from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
-from rtl.interface import LONG_HEADER, PacketSignature, beat
+from rtl.cou.operand_reader import OperandReader, pass_queue
+from rtl.interface import LONG_HEADER, PacketSignature, beat, header_flits
 from rtl.kit.queue import LutQueue, stream_queue
 from rtl.kit.register import StreamRegister
 
@@ -22,6 +21,13 @@ class SendEngine(wiring.Component):
     An operand that is still being loaded comes within the cycles that the header takes on the link, or a few more.
 
     Timing: a header two cycles after its pass; packets follow each other without a gap.
+
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+    n_contexts : int
+        Contexts of the unit, from 1 to as many as `shapes` can number.
 
     Members
     -------
@@ -42,32 +48,34 @@ class SendEngine(wiring.Component):
     #: Beats that wait for the link.
     DEPTH = 8
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
+    def __init__(self, *, shapes: CouShapes, n_contexts: int):
+        shapes.check(n_contexts=n_contexts)
+        self.shapes, self.n_contexts = shapes, n_contexts
         self.aside = data.StructLayout({
-            "context": shapes.context, "payload": 1, "tail": (config.datapath.flit_bytes - 1).bit_length(),
+            "context": shapes.context, "payload": 1, "tail": shapes.flit_log2,
         })
-        width = config.datapath.data_width
+        width = shapes.data_width
         beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         super().__init__({
             "i": In(stream.Signature(shapes.send)), "o_done": Out(stream.Signature(shapes.done)),
             "tx": Out(PacketSignature(width)),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
-            "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
-            "filling": In(config.cou.n_contexts),
+            "results": Out(OperandPort(address_bits=shapes.result_address, data_width=width)),
+            "filling": In(n_contexts),
             "activity": Out(Path),
         })
 
     def elaborate(self, platform):
         m = Module()
-        width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
+        width, flit_bytes = self.shapes.data_width, self.shapes.flit_bytes
         m.submodules.waiting = waiting = pass_queue(
-            self.shapes.send, self.config, key=lambda send: send.header.peer
+            self.shapes.send, n_contexts=self.n_contexts, key=lambda send: send.header.peer
         )
-        m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
+        m.submodules.reader = reader = OperandReader(
+            shapes=self.shapes, n_contexts=self.n_contexts, aside=self.aside
+        )
         # While a long header passes what the next one announces is read: one waits for the link, not three.
-        shape, long = self.tx.header.payload.shape(), self.config.header_flits >= LONG_HEADER
+        shape, long = self.tx.header.payload.shape(), header_flits(width) >= LONG_HEADER
         headers: StreamRegister | LutQueue = (
             StreamRegister(shape=shape, guarded=False) if long
             else LutQueue(shape=shape, depth=3, full_rate=False, guarded=False)

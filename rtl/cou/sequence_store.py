@@ -34,8 +34,7 @@ class _Entries:
         A sequence is on its way into the entry `filling`: its next descriptor, and its first pulse.
     """
 
-    def __init__(self, config: Config):
-        shapes, n_jobs = CouShapes(config), config.cou.n_jobs
+    def __init__(self, shapes: CouShapes, n_jobs: int):
         self.taken = Signal(n_jobs, name="taken")
         self.owner = Array(Signal(shapes.formats.job_bits, name=f"owner_{job}") for job in range(n_jobs))
         self.over, self.over_job = Signal(name="over"), Signal(shapes.formats.job_bits, name="over_job")
@@ -57,6 +56,11 @@ class SequenceStore(wiring.Component):
 
     Timing: a probe is answered after two cycles; the operation is offered two cycles after its last descriptor or, if
     the message is cut into blocks, at most 44 cycles after the first one if that is later.
+
+    Parameters
+    ----------
+    config : Config
+        ``datapath`` and ``cou``.
 
     Members
     -------
@@ -87,7 +91,7 @@ class SequenceStore(wiring.Component):
             "i_release": In(stream.Signature(shapes.released)),
             "o_ended": Out(stream.Signature(_ended)),
             "view": In(SequenceViewSignature(shapes)),
-            "words": In(WordsSignature(shapes, config.datapath.data_width)),
+            "words": In(WordsSignature(shapes)),
             "busy": Out(1),
         })
 
@@ -103,7 +107,7 @@ class SequenceStore(wiring.Component):
             self.view.control.eq(control.read_data),
         ]
 
-        s = _Entries(self.config)
+        s = _Entries(shapes, self.config.cou.n_jobs)
         m.d.comb += self.busy.eq(s.taken.any())
         self._answer_probes(m, s)
         self._take_up(m, s, control=control)

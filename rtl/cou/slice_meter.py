@@ -4,7 +4,6 @@ from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.kit.step_pipeline import StepPipeline, StepValues
 
@@ -30,6 +29,11 @@ class SliceMeter(wiring.Component):
     Timing: the outputs are valid when `done`, which comes two cycles (one for each of :data:`CUTS`) after one for every
     two bits of a block number and lasts while `run` does; the inputs have to stay.
 
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
+
     Members
     -------
     run : ``In(1)``
@@ -46,9 +50,8 @@ class SliceMeter(wiring.Component):
         The slice.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
-        self.shapes = shapes = CouShapes(config)
+    def __init__(self, *, shapes: CouShapes):
+        self.shapes = shapes
         super().__init__({
             "run": In(1), "first": In(shapes.block), "count": In(shapes.block),
             "block_count": In(shapes.block), "n_full": In(shapes.block), "block_bytes": In(32), "tail_bytes": In(32),

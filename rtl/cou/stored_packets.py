@@ -4,9 +4,8 @@ from amaranth import Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
-from rtl.buffer.layouts import hash_bits
 from rtl.buffer.packet_signatures import StoredPacketsSignature
+from rtl.cou.command import CouShapes
 
 
 class StoredPackets(wiring.Component):
@@ -15,6 +14,11 @@ class StoredPackets(wiring.Component):
     Answers and arrivals go to both: each knows whether it has asked, and takes what is not its own at once.
 
     Timing: combinational.
+
+    Parameters
+    ----------
+    shapes : CouShapes
+        Of the unit.
 
     Members
     -------
@@ -26,11 +30,11 @@ class StoredPackets(wiring.Component):
         Packet buffer.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
+    def __init__(self, *, shapes: CouShapes):
+        self.shapes = shapes
+        packets = StoredPacketsSignature(shapes.packet, shapes.hash, shapes.formats)
         super().__init__({
-            "trigger": In(StoredPacketsSignature(config)), "closer": In(StoredPacketsSignature(config)),
-            "hold": In(1), "buffer": Out(StoredPacketsSignature(config)),
+            "trigger": In(packets), "closer": In(packets), "hold": In(1), "buffer": Out(packets),
         })
 
     def elaborate(self, platform):
@@ -45,7 +49,7 @@ class StoredPackets(wiring.Component):
             first.ready.eq(asks.ready), second.ready.eq(~first.valid & asks.ready),
             answer.ready.eq(trigger.lookup.answer.ready), buffer.arrival.ready.eq(1),
         ]
-        if hash_bits(self.config):
+        if self.shapes.hash:
             m.d.comb += buffer.lookup.hash.eq(Mux(first.valid, closer.lookup.hash, trigger.lookup.hash))
         for user in (trigger, closer):
             m.d.comb += [

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Status, TraceKind
 from firmware_models.config import Config
-from rtl.buffer.layouts import hash_bits, key_hash
+from rtl.buffer.layouts import key_hash
 from rtl.buffer.packet_signatures import StoredPacketsSignature
 from rtl.cou.act_stage import ActStage
 from rtl.cou.activity import Doing
@@ -43,6 +43,11 @@ class Trigger(wiring.Component):
     fixes the rounding.
 
     Timing: a context is planned for in the fourth cycle after it became ready; a context in two cycles.
+
+    Parameters
+    ----------
+    config : Config
+        ``cou``, and what :class:`~rtl.cou.command.CouShapes` takes.
 
     Members
     -------
@@ -79,10 +84,12 @@ class Trigger(wiring.Component):
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
+        operations = OperationsSignature(shapes, n_contexts=config.cou.n_contexts, n_jobs=config.cou.n_jobs)
+        packets = StoredPacketsSignature(shapes.packet, shapes.hash, shapes.formats)
         super().__init__({
-            "i_start": In(stream.Signature(shapes.start)), "operations": Out(OperationsSignature(config)),
+            "i_start": In(stream.Signature(shapes.start)), "operations": Out(operations),
             "sequence": Out(SequenceViewSignature(shapes)), "operands": Out(OperandsSignature(shapes)),
-            "packets": Out(StoredPacketsSignature(config)), "credits": Out(CreditsSignature(shapes)),
+            "packets": Out(packets), "credits": Out(CreditsSignature(shapes)),
             "window": Out(WindowSignature()), "passes": Out(PassesSignature(shapes)),
             "o_fault": Out(stream.Signature(shapes.fault)), "o_damage": Out(stream.Signature(shapes.fault)),
             "standstill": In(StandstillSignature()), "node_id": In(config.formats.node_bits),
@@ -93,9 +100,11 @@ class Trigger(wiring.Component):
         m = Module()
         shapes = self.shapes
         n_contexts = self.config.cou.n_contexts
-        m.submodules.contexts = contexts = ContextFile(self.config)
-        m.submodules.planning = plan = PlanStage(self.config)
-        m.submodules.acting = act = ActStage(self.config)
+        m.submodules.contexts = contexts = ContextFile(
+            shapes=shapes, n_contexts=n_contexts, n_jobs=self.config.cou.n_jobs
+        )
+        m.submodules.planning = plan = PlanStage(shapes=shapes, n_contexts=n_contexts)
+        m.submodules.acting = act = ActStage(shapes=shapes)
         m.submodules.turn = turn = RoundRobin(n=n_contexts)
 
         # Select: the oldest ready one of a job, jobs in turn; if none is ready, one that begins.
@@ -149,7 +158,7 @@ class Trigger(wiring.Component):
         n = max(2, self.config.cou.n_contexts)
         shapes = self.shapes
         m.submodules.asking = asking = SkidBuffer(
-            shape=data.StructLayout({"lookup": act.o_lookup.payload.shape(), "hash": hash_bits(self.config)})
+            shape=data.StructLayout({"lookup": act.o_lookup.payload.shape(), "hash": shapes.hash})
         )
         m.submodules.asked = asked = stream_queue(
             shape=data.StructLayout({"context": shapes.context, "job": shapes.job, "search": 1}), depth=n
@@ -157,9 +166,9 @@ class Trigger(wiring.Component):
         m.d.comb += [
             asking.i.valid.eq(act.o_lookup.valid), act.o_lookup.ready.eq(asking.i.ready),
             asking.i.payload.lookup.eq(act.o_lookup.payload),
-            asking.i.payload.hash.eq(key_hash(self.config, act.o_lookup.payload.key)),
+            asking.i.payload.hash.eq(key_hash(act.o_lookup.payload.key, shapes.hash)),
         ]
-        if hash_bits(self.config):
+        if shapes.hash:
             m.d.comb += self.packets.lookup.hash.eq(asking.o.payload.hash)
         request, answers = self.packets.lookup.request, self.packets.lookup.answer
         whose, asker, answer = asking.o.payload.lookup, asked.o.payload, answers.payload

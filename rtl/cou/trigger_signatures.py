@@ -3,7 +3,6 @@
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
     LoaderSignature,
@@ -31,11 +30,10 @@ class OperationsSignature(wiring.Signature):
         A write of a result to host memory begins.
     """
 
-    def __init__(self, config: Config):
-        shapes, n_jobs = CouShapes(config), config.cou.n_jobs
+    def __init__(self, shapes: CouShapes, *, n_contexts: int, n_jobs: int):
         super().__init__({
             "view": Out(OperationViewSignature(shapes)), "expire": In(n_jobs), "active": Out(n_jobs),
-            "n_free": Out(range(config.cou.n_contexts + 1)), "progress": Out(n_jobs),
+            "n_free": Out(range(n_contexts + 1)), "progress": Out(n_jobs),
             "write_started": Out(event(data.StructLayout({"job": shapes.job}))),
         })
 

@@ -5,7 +5,6 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import UnitState
-from firmware_models.config import Config
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.cou.context_signatures import event
@@ -22,7 +21,6 @@ from rtl.interface import (
     WriteSignature,
     inline_layout,
 )
-from rtl.kit.index import index_bits
 
 UnitCounts = data.StructLayout(dict.fromkeys(
     ("fired", "inserted", "duplicate", "shared_granted", "shared_unused", "dropped"), 1,
@@ -42,9 +40,9 @@ class CommandSignature(wiring.Signature):
         Inline data of descriptors, which come after their descriptor.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, data_width: int):
         super().__init__({
-            "sequence": Out(SequenceSignature()), "inline_data": Out(inline_layout(config.datapath.data_width)),
+            "sequence": Out(SequenceSignature()), "inline_data": Out(inline_layout(data_width)),
         })
 
 
@@ -59,10 +57,10 @@ class HostMemorySignature(wiring.Signature):
         Check of addresses.
     """
 
-    def __init__(self, config: Config):
-        width = config.datapath.data_width
+    def __init__(self, data_width: int):
         super().__init__({
-            "read": Out(ReadSignature(width)), "write": Out(WriteSignature(width)), "window": Out(WindowSignature()),
+            "read": Out(ReadSignature(data_width)), "write": Out(WriteSignature(data_width)),
+            "window": Out(WindowSignature()),
         })
 
 
@@ -120,10 +118,10 @@ class StatusSignature(wiring.Signature):
         Events for timelines.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, level_bits: int):
         super().__init__({
             "busy": Out(1), "counts": Out(UnitCounts), "state": Out(range(len(UnitState))),
-            "statistics": Out(statistics_layout(index_bits(config.buffer_slots) + 1)),
+            "statistics": Out(statistics_layout(level_bits)),
             "trace": Out(event(TraceEvent)),
         })
 
@@ -132,6 +130,11 @@ class OffloadUnitSignature(wiring.Signature):
     """An offload unit, seen from itself. Whoever keeps to this can hold one: a NIC, a bench, a switch.
 
     Golden model behind it, with stand-in and checker: ``testbench/offload_unit``.
+
+    Parameters
+    ----------
+    data_width, level_bits : int
+        Bits of a beat; those of a number of packets in its buffer.
 
     Members
     -------
@@ -153,13 +156,12 @@ class OffloadUnitSignature(wiring.Signature):
         Registers.
     """
 
-    def __init__(self, config: Config):
-        width = config.datapath.data_width
+    def __init__(self, *, data_width: int, level_bits: int):
         super().__init__({
-            "commands": In(CommandSignature(config)),
-            "rx": In(PacketSignature(width)).array(2), "tx": Out(PacketSignature(width)).array(2),
-            "memory": Out(HostMemorySignature(config)),
+            "commands": In(CommandSignature(data_width)),
+            "rx": In(PacketSignature(data_width)).array(2), "tx": Out(PacketSignature(data_width)).array(2),
+            "memory": Out(HostMemorySignature(data_width)),
             "o_event": Out(stream.Signature(CompletionEvent)), "o_report": Out(stream.Signature(JobReport)),
             "jobs": In(JobOrdersSignature()), "settings": In(SettingsSignature()),
-            "status": Out(StatusSignature(config)),
+            "status": Out(StatusSignature(level_bits)),
         })

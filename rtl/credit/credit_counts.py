@@ -5,7 +5,6 @@ from amaranth.lib import data
 from amaranth.lib.data import View
 from amaranth.utils import bits_for
 
-from firmware_models.config import Config
 from rtl.credit.credit_sizes import CreditSizes
 from rtl.kit.index import index_bits
 
@@ -15,8 +14,10 @@ class Counts:
 
     Parameters
     ----------
-    config : Config
-        ``cou.n_peers`` and the pool.
+    job_bits, peer_bits : int
+        Bits of a JobID, and of a peer's number.
+    shares : bool
+        If true, peers grant shared credits.
     asking, giving : View
         The request, and the credits that return.
     n_window_slots : int
@@ -44,10 +45,11 @@ class Counts:
         Addresses of a request, and of credits that return.
     """
 
-    def __init__(self, config: Config, *, asking: View, giving: View, n_window_slots: int, sizes: CreditSizes):
-        job_bits = config.formats.job_bits
-        peer_bits = index_bits(config.cou.n_peers)
-        shares, address = config.pool_packets > 0, job_bits + peer_bits
+    def __init__(
+        self, *, job_bits: int, peer_bits: int, shares: bool, asking: View, giving: View, n_window_slots: int,
+        sizes: CreditSizes,
+    ):
+        address = job_bits + peer_bits
         self.n_counts = max(n_window_slots, 2) if shares else n_window_slots
         slot, asked = {}, {}
         if shares:

@@ -5,7 +5,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.config import Config
 from rtl.credit.credit_table import credit_back
 from rtl.interface import PacketSignature
 
@@ -18,6 +17,13 @@ class CreditReceiver(wiring.Component):
 
     Timing: combinational.
 
+    Parameters
+    ----------
+    data_width : int
+        Bits of a beat: 64, 128, 256 or 512.
+    shares : bool
+        If true, receivers have pools and grant shared credits.
+
     Members
     -------
     i : ``In(PacketSignature(data_width))``
@@ -25,13 +31,13 @@ class CreditReceiver(wiring.Component):
     o : ``Out(stream.Signature(credit_back()))``
         Credits that return.
     o_unused : ``Out(stream.Signature({job_id}))``
-        Shared credits that return unused. None if there is no pool: the table ignores them.
+        Shared credits that return unused. None without `shares`: the table ignores them.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
+    def __init__(self, *, data_width: int, shares: bool):
+        self.shares = shares
         super().__init__({
-            "i": In(PacketSignature(config.datapath.data_width)),
+            "i": In(PacketSignature(data_width)),
             "o": Out(stream.Signature(credit_back())),
             "o_unused": Out(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
         })
@@ -44,7 +50,7 @@ class CreditReceiver(wiring.Component):
             [back.payload[name].eq(header[name]) for name in back.payload.shape().members if name != "window_slot"],
             back.payload.window_slot.eq(header.tag), unused.payload.job_id.eq(header.job_id),
         ]
-        if self.config.pool_packets:
+        if self.shares:
             is_unused = header.loan & (header.credits == 0)
             m.d.comb += unused.valid.eq(i.valid & is_unused)
             with m.If(is_unused):

@@ -8,7 +8,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.formats import WIRE, FormatSet
-from firmware_models.config import Config
 from rtl.credit.credit_counts import Counts
 from rtl.credit.credit_sizes import EVERY_BUILD, CreditSizes
 from rtl.credit.layouts import WINDOW_SLOT_BITS, credit_answer, credit_notice, credit_request
@@ -67,8 +66,14 @@ class CreditTable(wiring.Component):
 
     Parameters
     ----------
-    config : Config
-        ``cou`` and ``formats``.
+    formats : FormatSet
+        For JobIDs, peers and the addresses of those that grant.
+    n_peers : int
+        Peers of one job, from 1 to as many as `formats` can number.
+    peer_credits : int
+        Guaranteed credits of each peer of each job. At least 1.
+    shares : bool
+        If true, receivers have pools and grant shared credits.
     sizes : CreditSizes
         Bounds of the counts.
 
@@ -96,10 +101,16 @@ class CreditTable(wiring.Component):
         returned, and no credit has been taken since the operation ended.
     """
 
-    def __init__(self, config: Config, *, sizes: CreditSizes = EVERY_BUILD):
-        self.config, self.sizes, formats = config, sizes, config.formats
+    def __init__(
+        self, *, formats: FormatSet, n_peers: int, peer_credits: int, shares: bool, sizes: CreditSizes = EVERY_BUILD
+    ):
+        if not 1 <= n_peers <= 1 << formats.peer_bits:
+            raise ValueError(f"n_peers must be 1 to {1 << formats.peer_bits}, not {n_peers!r}")
+        if peer_credits < 1:
+            raise ValueError(f"peer_credits must be at least 1, not {peer_credits!r}")
+        self.formats, self.peer_credits, self.shares, self.sizes = formats, peer_credits, shares, sizes
         job = data.StructLayout({"job_id": formats.job_bits})
-        self.peer_bits = index_bits(config.cou.n_peers)
+        self.peer_bits = index_bits(n_peers)
         super().__init__({
             "i": In(stream.Signature(credit_request(formats))), "hold": In(1),
             "o": Out(stream.Signature(credit_answer())),
@@ -114,7 +125,7 @@ class CreditTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         t = self._memories(m)
-        shared = shared_credits(m, self, t, shares=self._shares)
+        shared = shared_credits(m, self, t, shares=self.shares)
         for port in (self.o, self.o_rest):
             with m.If(port.valid & port.ready):
                 m.d.sync += port.valid.eq(0)
@@ -143,21 +154,17 @@ class CreditTable(wiring.Component):
         return m
 
     @property
-    def _shares(self) -> bool:
-        return self.config.pool_packets > 0
-
-    @property
     def _n_window_slots(self) -> int:
         """Window slots of a multicast group."""
-        return min(self.config.cou.peer_credits, MAX_WINDOW_SLOTS)
+        return min(self.peer_credits, MAX_WINDOW_SLOTS)
 
     def _memories(self, m: Module) -> Counts:
         """The counts, with registers before and behind them."""
+        job_bits = self.formats.job_bits
         t = Counts(
-            self.config, asking=self.i.payload, giving=self.i_return.payload, n_window_slots=self._n_window_slots,
-            sizes=self.sizes,
+            job_bits=job_bits, peer_bits=self.peer_bits, shares=self.shares, asking=self.i.payload,
+            giving=self.i_return.payload, n_window_slots=self._n_window_slots, sizes=self.sizes,
         )
-        job_bits = self.config.formats.job_bits
         m.submodules.out = out = BlockMemory(
             shape=t.stored.shape(), depth=1 << (job_bits + self.peer_bits), apart=True
         )
@@ -185,7 +192,7 @@ class CreditTable(wiring.Component):
 
     def _read(self, m: Module, t: Counts) -> None:
         """States in which the registers behind the memories are filled."""
-        for state in ("TAKE", "COUNT", "END", "WRITE_OFF", *(("FLUSH",) if self._shares else ())):
+        for state in ("TAKE", "COUNT", "END", "WRITE_OFF", *(("FLUSH",) if self.shares else ())):
             with m.State(f"READ_{state}"):
                 m.d.comb += t.fill.eq(1)
                 m.next = state
@@ -215,7 +222,7 @@ class CreditTable(wiring.Component):
         with m.Elif(t.others[1]):
             m.d.comb += t.look.eq(t.given)
         with m.Elif(t.others[2]):
-            if self._shares:
+            if self.shares:
                 m.d.comb += t.look.eq(self._kept_address(shared))
         with m.Else():
             m.d.comb += t.look.eq(t.ask_address)
@@ -246,7 +253,7 @@ class CreditTable(wiring.Component):
                     m.next = "READ_END"
                 with m.Elif(others[1]):
                     m.next = "READ_COUNT"
-                if self._shares:
+                if self.shares:
                     with m.Else():
                         found = shared.full.bit_select(shared.step, 1) & (shared.kept.data.job_id == shared.flushed_job)
                         m.d.comb += shared.next_step.eq(~found)
@@ -270,7 +277,7 @@ class CreditTable(wiring.Component):
 
     def _answer(self, m: Module, t: Counts, shared: SharedCredits, *, decides: Signal) -> None:
         """A guaranteed credit, a shared one, or neither. `decides` gates what it changes only."""
-        share, n_window_slots = self.config.cou.peer_credits, self._n_window_slots
+        share, n_window_slots = self.peer_credits, self._n_window_slots
         asking, stored, update = self.i.payload, t.stored, t.update
         spends, want, reserved = Signal(name="spends"), Signal(name="asks"), shared.reserved
         ok, chosen = Signal(), Signal(WINDOW_SLOT_BITS)
@@ -301,7 +308,7 @@ class CreditTable(wiring.Component):
             ]
             with m.If(own & ~spends):
                 m.d.comb += update.out[0].eq(stored.out[0] + 1)
-            if self._shares:
+            if self.shares:
                 # Younger pulses have share - 1 - out guaranteed credits and all shared ones, less the credit that this
                 # packet takes.
                 scarce = stored.out[0] + (self.sizes.most_kept + 2) > stored.n_shared + share
@@ -332,7 +339,7 @@ class CreditTable(wiring.Component):
             for k in range(t.n_counts):
                 with m.If(giving.window_slot == k):
                     m.d.comb += update.out[k].eq(stored.out[k] - back)
-            if self._shares:
+            if self.shares:
                 # A job that is watched has no operation. The count of packets on shared credits must not wrap.
                 most_kept = self.sizes.most_kept
                 few_out = stored.out[1] < (1 << self.sizes.count_bits) - most_kept
@@ -356,9 +363,9 @@ class CreditTable(wiring.Component):
         with m.State("END"):
             m.d.comb += [t.job.eq(job_id), self.i_end.ready.eq(1), t.sums_up.eq(1), t.after.watched.eq(owing)]
             self._tell(m, job_id, ended=1, owing=owing)
-            m.d.sync += [shared.flushed_job.eq(job_id), shared.flushing.eq(self._shares), shared.step.eq(0)]
+            m.d.sync += [shared.flushed_job.eq(job_id), shared.flushing.eq(self.shares), shared.step.eq(0)]
             m.next = "WRITE"
-        if self._shares:
+        if self.shares:
             with m.State("FLUSH"):
                 m.d.comb += [
                     t.address.eq(self._kept_address(shared)), shared.flush.eq(1),
@@ -378,6 +385,6 @@ class CreditTable(wiring.Component):
             m.d.sync += peer.eq(peer + 1)
             with m.If(peer.all()):
                 m.d.comb += self.i_write_off.ready.eq(1)
-                if self._shares:
+                if self.shares:
                     m.d.comb += shared.written_off.eq(t.sum_out.asked)
                 m.next = "WRITE"

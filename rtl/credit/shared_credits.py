@@ -64,7 +64,7 @@ def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCred
 
     `table` has the streams, `t` what the memories of the table show.
     """
-    formats, most_asked = table.config.formats, table.sizes.most_asked
+    formats, most_asked = table.formats, table.sizes.most_asked
     shared, shape = SharedCredits(formats, table.sizes), credit_notice(formats)
     if not shares:
         return shared

@@ -10,9 +10,8 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
-from rtl.interface import PacketSignature, beat
+from rtl.interface import PacketSignature, beat, header_flits
 from rtl.kit.memory import BlockMemory
-from rtl.link.packetizer import header_flits
 
 HEADERS = 4
 """Headers that can be held, a power of two; more than two keep a link full of packets without payload moving."""

@@ -4,21 +4,7 @@ from amaranth import Array, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
-from rtl.interface import PacketSignature, beat
-
-
-def header_flits(data_width: int) -> int:
-    """Flits that a packet header fills; one wider than the header is padded with zeros.
-
-    Raises
-    ------
-    ValueError
-        If `data_width` is no width of the data path.
-    """
-    if data_width not in (64, 128, 256, 512):
-        raise ValueError(f"data_width must be 64, 128, 256 or 512, not {data_width!r}")
-    return max(1, formats.PACKET_HEADER.width // data_width)
+from rtl.interface import PacketSignature, beat, header_flits
 
 
 class Packetizer(wiring.Component):

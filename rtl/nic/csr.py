@@ -16,6 +16,7 @@ from rtl.abi import fields, word
 from rtl.buffer.buffer_statistics import BUFFER_SUMS
 from rtl.interface import PLAIN_LINK, JobStanding, LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
+from rtl.kit.index import index_bits
 from rtl.kit.quiescent import TIMER
 from rtl.nic.event_counters import EventCounters, Events
 from rtl.nic.group_filter import GroupsSignature
@@ -80,7 +81,8 @@ class RegisterFile(wiring.Component):
         self.config = config
         super().__init__({
             "bus": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
-            "vps": Out(VpOrdersSignature()), "settings": Out(NicSettings), "unit": Out(UnitViewSignature(config)),
+            "vps": Out(VpOrdersSignature()), "settings": Out(NicSettings),
+            "unit": Out(UnitViewSignature(index_bits(config.buffer_slots) + 1)),
             "groups": Out(GroupsSignature()), "jobs": Out(JobRegistersSignature()),
             "cycles": Out(64), "busy": In(config.nic.n_cous + len(("vps", "completions")) + config.nic.p2p),
             "events": In(Events),

@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.abi.registers import CONTROL_PAGE
-from firmware_models.config import Config
 from rtl.abi import register_layout, word
 from rtl.interface import PacketSignature
 
@@ -48,8 +47,10 @@ class GroupFilter(wiring.Component):
 
     Parameters
     ----------
-    config : Config
-        ``nic.n_groups`` entries, which are associative: any group in any entry.
+    data_width : int
+        Bits of a beat: 64, 128, 256 or 512.
+    n_groups : int
+        Entries, 1 to 256, which are associative: any group in any entry.
 
     Members
     -------
@@ -67,12 +68,13 @@ class GroupFilter(wiring.Component):
         Pulse: a packet is being discarded.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
-        width = config.datapath.data_width
+    def __init__(self, *, data_width: int, n_groups: int):
+        if not 1 <= n_groups <= 1 << GROUP_BITS:
+            raise ValueError(f"n_groups must be 1 to {1 << GROUP_BITS}, not {n_groups!r}")
+        self.n_groups = n_groups
         super().__init__({
-            "i": In(PacketSignature(width)),
-            "o": Out(PacketSignature(width)),
+            "i": In(PacketSignature(data_width)),
+            "o": Out(PacketSignature(data_width)),
             "node_id": In(formats.NODE_BITS),
             "select": In(GROUP_BITS),
             "entry": Out(GroupEntry),
@@ -82,7 +84,7 @@ class GroupFilter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        n_groups = self.config.nic.n_groups
+        n_groups = self.n_groups
         joined = Signal(n_groups)
         mgids = Array(Signal(formats.NODE_BITS, name=f"mgid_{k}") for k in range(n_groups))
 

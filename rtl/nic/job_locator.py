@@ -4,11 +4,11 @@ from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
-from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.buffer.layouts import on_shared_credit
-from rtl.interface import LONG_HEADER, UNIT_BITS, PacketSignature, PlacementSignature, beat
+from rtl.interface import LONG_HEADER, UNIT_BITS, PacketSignature, PlacementSignature, beat, header_flits
 from rtl.kit.queue import LutQueue, stream_queue
 from rtl.kit.register import RegisterPair
 
@@ -27,6 +27,10 @@ class JobLocator(wiring.Component):
 
     Parameters
     ----------
+    data_width : int
+        Bits of a beat: 64, 128, 256 or 512.
+    n_vps : int
+        Virtual ports of the NIC, from 1 to as many as there are numbers.
     vc : int
         Virtual channel: 0 asks for COLLECTIVE packets, 1 for CREDIT packets.
 
@@ -45,15 +49,16 @@ class JobLocator(wiring.Component):
         this NIC does not have belongs to no job; of other types of packets all are known.
     """
 
-    def __init__(self, config: Config, *, vc: int):
+    def __init__(self, *, data_width: int, n_vps: int, vc: int):
+        if not 1 <= n_vps <= 1 << formats.VP_BITS:
+            raise ValueError(f"n_vps must be 1 to {1 << formats.VP_BITS}, not {n_vps!r}")
         if vc not in (0, 1):
             raise ValueError(f"vc must be 0 or 1, not {vc!r}")
-        self.config, self.vc = config, vc
-        width = config.datapath.data_width
+        self.data_width, self.n_vps, self.vc = data_width, n_vps, vc
         super().__init__({
-            "i": In(PacketSignature(width)),
+            "i": In(PacketSignature(data_width)),
             "placement": Out(PlacementSignature()),
-            "o": Out(PacketSignature(width)),
+            "o": Out(PacketSignature(data_width)),
             "unit": Out(UNIT_BITS),
             "placed": Out(1), "known": Out(1), "uncovered": Out(1),
         })
@@ -63,12 +68,12 @@ class JobLocator(wiring.Component):
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
         # Of long headers the third one is not there before the first one's answer.
         headers: RegisterPair | LutQueue
-        if self.config.header_flits >= LONG_HEADER:
+        if header_flits(self.data_width) >= LONG_HEADER:
             headers = RegisterPair(shape=entry)
         else:
             headers = LutQueue(shape=entry, depth=_DEPTH, full_rate=False, prompt=False)
         m.submodules.headers = headers
-        m.submodules.beats = beats = stream_queue(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
+        m.submodules.beats = beats = stream_queue(shape=beat(self.data_width), depth=_DEPTH)
         connect(m, flipped(self.i.payload), beats.i)
 
         # A header comes in whether its question is taken at once or not; if not, the question stays behind, and the
@@ -80,7 +85,7 @@ class JobLocator(wiring.Component):
             entering.header.eq(header.payload),
             entering.collective.eq(header.payload.type == (PacketType.CREDIT if self.vc else PacketType.COLLECTIVE)),
             entering.asked.eq(entering.collective & (
-                1 if self.vc else header.payload.dest_vp < self.config.nic.n_vps
+                1 if self.vc else header.payload.dest_vp < self.n_vps
             )),
             headers.i.valid.eq(header.valid & ~late), header.ready.eq(headers.i.ready & ~late),
             query.valid.eq(late | (comes & entering.asked)),

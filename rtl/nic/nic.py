@@ -255,7 +255,9 @@ class Nic(wiring.Component):
                 self.trace[index].valid.eq(event.valid),
                 [self.trace[index][name].eq(event.payload[name]) for name in TraceEvent.members],
             ]
-        m.submodules.unit_figures = figures = UnitFigures(self.config)
+        m.submodules.unit_figures = figures = UnitFigures(
+            n_cous=self.config.nic.n_cous, level_bits=index_bits(self.config.buffer_slots) + 1
+        )
         connect(m, csr.unit, figures.view)
         for index, unit in enumerate(cous):
             m.d.comb += [

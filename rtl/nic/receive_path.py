@@ -26,6 +26,8 @@ class ReceivePath(wiring.Component):
 
     Parameters
     ----------
+    config : Config
+        ``datapath``, ``link`` and ``nic``.
     vc : int
         Virtual channel, 0 or 1.
 
@@ -57,17 +59,19 @@ class ReceivePath(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        config, counts = self.config, self.counts
+        config, counts, width = self.config, self.counts, self.config.datapath.data_width
         m.submodules.depacketizer = depacketizer = Depacketizer(
-            data_width=config.datapath.data_width, mtu=config.datapath.mtu, marked=config.link.reliable,
+            data_width=width, mtu=config.datapath.mtu, marked=config.link.reliable,
         )
-        m.submodules.locator = locator = JobLocator(config, vc=self.vc)
-        m.submodules.router = router = ReceiveRouter(config, vc=self.vc)
+        m.submodules.locator = locator = JobLocator(data_width=width, n_vps=config.nic.n_vps, vc=self.vc)
+        m.submodules.router = router = ReceiveRouter(
+            data_width=width, n_cous=config.nic.n_cous, p2p=config.nic.p2p, get=config.nic.get, vc=self.vc
+        )
         connect(m, flipped(self.i), depacketizer.i)
         if self.vc:
             connect(m, depacketizer.o, locator.i)
         else:
-            m.submodules.group_filter = groups = GroupFilter(config)
+            m.submodules.group_filter = groups = GroupFilter(data_width=width, n_groups=config.nic.n_groups)
             connect(m, depacketizer.o, groups.i)
             connect(m, groups.o, locator.i)
             connect(m, flipped(self.groups).write, groups.write)

@@ -5,7 +5,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import PacketType
-from firmware_models.config import Config
 from rtl.interface import UNIT_BITS, PacketSignature
 
 
@@ -21,6 +20,12 @@ class ReceiveRouter(wiring.Component):
 
     Parameters
     ----------
+    data_width : int
+        Bits of a beat: 64, 128, 256 or 512.
+    n_cous : int
+        Offload units, from 1 to as many as a unit's number tells apart.
+    p2p, get : bool
+        If true, there is a point-to-point path; it knows GET.
     vc : int
         0 takes COLLECTIVE, SEND, PUT and GET; 1 takes CREDIT, ACK and GET_DATA.
 
@@ -41,14 +46,17 @@ class ReceiveRouter(wiring.Component):
         Pulse: a collective packet that no credit covers has been dropped.
     """
 
-    def __init__(self, config: Config, *, vc: int):
+    def __init__(self, *, data_width: int, n_cous: int, p2p: bool, get: bool, vc: int):
+        if not 1 <= n_cous <= 1 << UNIT_BITS:
+            raise ValueError(f"n_cous must be 1 to {1 << UNIT_BITS}, not {n_cous!r}")
+        if get and not p2p:
+            raise ValueError(f"get must be False without a point-to-point path, not {get!r}")
         if vc not in (0, 1):
             raise ValueError(f"vc must be 0 or 1, not {vc!r}")
-        self.config, self.vc = config, vc
-        width = config.datapath.data_width
+        self.n_cous, self.p2p, self.get, self.vc = n_cous, p2p, get, vc
         super().__init__({
-            "i": In(PacketSignature(width)),
-            "o": Out(PacketSignature(width)).array(config.nic.n_cous + config.nic.p2p),
+            "i": In(PacketSignature(data_width)),
+            "o": Out(PacketSignature(data_width)).array(n_cous + p2p),
             "unit": In(UNIT_BITS),
             "placed": In(1), "known": In(1), "not_covered": In(1),
             "uncovered": Out(1),
@@ -58,13 +66,13 @@ class ReceiveRouter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        n_cous, n_targets = self.config.nic.n_cous, len(self.o)
+        n_cous, n_targets = self.n_cous, len(self.o)
         to_cou, to_p2p = (
             ({PacketType.CREDIT}, {PacketType.ACK, PacketType.GET_DATA}) if self.vc
             else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT, PacketType.GET})
         )
-        served = to_p2p if self.config.nic.p2p else set()
-        if not self.config.nic.get:
+        served = to_p2p if self.p2p else set()
+        if not self.get:
             served = served - {PacketType.GET, PacketType.GET_DATA}
         absent = to_p2p - served
 

@@ -6,11 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats, registers
 from firmware_models.abi.registers import CONTROL_PAGE
-from firmware_models.config.tree import Config
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.interface import JobOrder, JobStanding
-from rtl.kit.index import index_bits
 from rtl.queue.records import Doorbell, VpCommit, WindowCommit
 
 NicSettings = data.StructLayout({"enable": 1, "node_id": formats.NODE_BITS, "watchdog": 32, "retry_limit": 32})
@@ -41,6 +39,11 @@ class VpOrdersSignature(wiring.Signature):
 class UnitViewSignature(wiring.Signature):
     """The offload unit that software looks at, seen from the registers.
 
+    Parameters
+    ----------
+    level_bits : int
+        Bits of a number of packets in a packet buffer.
+
     Members
     -------
     select : ``Out(4)``
@@ -53,10 +56,10 @@ class UnitViewSignature(wiring.Signature):
         Test input of its packet buffer.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, level_bits: int):
         super().__init__({
             "select": Out(CONTROL_PAGE["buffer_select"].width),
-            "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
+            "statistics": In(statistics_layout(level_bits)),
             "state_index": Out(range(len(registers.STATE_COUNTERS))), "state_cycles": In(64),
             "fault": Out(FaultOrder), "arm": Out(1),
         })

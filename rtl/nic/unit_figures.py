@@ -5,10 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import UnitState
-from firmware_models.config import Config
+from firmware_models.abi.registers import CONTROL_PAGE
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
-from rtl.kit.index import index_bits
 from rtl.nic.register_signatures import UnitViewSignature
 from rtl.nic.state_counters import StateCounters
 
@@ -17,6 +16,13 @@ class UnitFigures(wiring.Component):
     """Shows the registers one unit of several, and counts for each in which state it has been.
 
     Timing: statistics are a cycle late, for the choice is wide.
+
+    Parameters
+    ----------
+    n_cous : int
+        Offload units, from 1 to as many as the registers can select.
+    level_bits : int
+        Bits of a number of packets in a packet buffer.
 
     Members
     -------
@@ -28,12 +34,14 @@ class UnitFigures(wiring.Component):
         Test input of the units' packet buffers.
     """
 
-    def __init__(self, config: Config):
-        n = config.nic.n_cous
+    def __init__(self, *, n_cous: int, level_bits: int):
+        most = 1 << CONTROL_PAGE["buffer_select"].width
+        if not 1 <= n_cous <= most:
+            raise ValueError(f"n_cous must be 1 to {most}, not {n_cous!r}")
         super().__init__({
-            "view": In(UnitViewSignature(config)), "states": In(range(len(UnitState))).array(n),
-            "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)).array(n),
-            "fault": Out(FaultOrder), "arm": Out(1).array(n),
+            "view": In(UnitViewSignature(level_bits)), "states": In(range(len(UnitState))).array(n_cous),
+            "statistics": In(statistics_layout(level_bits)).array(n_cous),
+            "fault": Out(FaultOrder), "arm": Out(1).array(n_cous),
         })
 
     def elaborate(self, platform):

@@ -49,7 +49,7 @@ class Allocator(wiring.Component):
         super().__init__({
             "candidate": In(CandidateSignature(radix)).array(N_VCS, radix),
             "sends": In(radix).array(N_VCS, radix, sizes.readers),
-            **{name: In(radix).array(N_VCS) for name in ("takes", "room", "room_short")},
+            "takes": In(radix).array(N_VCS), "room": In(radix).array(N_VCS), "room_short": In(radix).array(N_VCS),
             "accepts": Out(radix).array(N_VCS), "sent": Out(N_VCS).array(radix), "holds": Out(radix),
             "stalled": Out(radix).array(N_VCS),
         })

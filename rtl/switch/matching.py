@@ -47,7 +47,7 @@ class Matching(wiring.Component):
     def __init__(self, *, sizes: SwitchSizes):
         self.sizes = sizes
         self.radix = radix = sizes.radix
-        self.iterations = sizes.config.switch.match_iterations
+        self.iterations = sizes.match_iterations
         super().__init__({
             "candidate": In(CandidateSignature(radix)).array(radix), "room": In(radix), "room_short": In(radix),
             "stalled": Out(radix),

@@ -40,9 +40,11 @@ class PortView(wiring.Component):
         level = range(sizes.buffer_flits + 1)
         super().__init__({
             "port": In(PORT_BITS),
-            **{name: In(level).array(sizes.radix, N_VCS) for name in ("credits", "depth", "peak")},
+            "credits": In(level).array(sizes.radix, N_VCS), "depth": In(level).array(sizes.radix, N_VCS),
+            "peak": In(level).array(sizes.radix, N_VCS),
             "link": In(LinkState, init=PLAIN_LINK).array(sizes.radix),
-            **{f"port_{name}": Out(REGISTER_BITS) for name in ("credits", "depth", "depth_peak")},
+            "port_credits": Out(REGISTER_BITS), "port_depth": Out(REGISTER_BITS),
+            "port_depth_peak": Out(REGISTER_BITS),
             "port_link": Out(LinkState, init=PLAIN_LINK),
         })
 

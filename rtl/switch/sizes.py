@@ -1,7 +1,5 @@
 """Sizes that the parts of a switch share."""
 
-from dataclasses import dataclass
-
 from amaranth.lib import data
 
 from firmware_models.abi import formats
@@ -12,9 +10,8 @@ HEADER_BITS = formats.PACKET_HEADER.width
 DEST_FLIT_BITS = formats.PACKET_HEADER.offset("dest_id")
 
 
-@dataclass(frozen=True, kw_only=True)
 class SwitchSizes:
-    """Sizes of a switch, all from the configuration.
+    """Sizes of a switch, all from the configuration, which is not kept.
 
     Parameters
     ----------
@@ -27,39 +24,22 @@ class SwitchSizes:
         If a buffer does not hold more than the longest packet.
     """
 
-    config: Config
-
-    def __post_init__(self) -> None:
+    def __init__(self, *, config: Config):
+        self.radix, self.readers = config.switch.radix, config.switch.readers
+        """Ports; packets that a channel of an input sends at once."""
+        self.match_iterations = config.switch.match_iterations
+        self.data_width, self.flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
+        """Bits, and bytes, of a flit."""
+        self.buffer_flits = config.link.buffer_flits
+        """Credits of a link, for each channel."""
+        self.marked = config.link.reliable
+        """True if the last flit of a packet can be marked `bad`, as behind a reliable link."""
+        self.header_flits, self.mtu = config.header_flits, config.datapath.mtu
         if self.buffer_flits <= self.longest:
             raise ConfigError(
-                f"link.buffer_flits must be above {self.longest}, the flits of a packet of mtu "
-                f"{self.config.datapath.mtu}, not {self.buffer_flits!r}"
+                f"link.buffer_flits must be above {self.longest}, the flits of a packet of mtu {self.mtu}, "
+                f"not {self.buffer_flits!r}"
             )
-
-    @property
-    def radix(self) -> int:
-        """Ports."""
-        return self.config.switch.radix
-
-    @property
-    def readers(self) -> int:
-        """Packets that a channel of an input sends at once."""
-        return self.config.switch.readers
-
-    @property
-    def data_width(self) -> int:
-        """Bits of a flit."""
-        return self.config.datapath.data_width
-
-    @property
-    def buffer_flits(self) -> int:
-        """Credits of a link, for each channel."""
-        return self.config.link.buffer_flits
-
-    @property
-    def marked(self) -> bool:
-        """True if the last flit of a packet can be marked `bad`, as behind a reliable link."""
-        return self.config.link.reliable
 
     @property
     def flit(self) -> data.StructLayout:
@@ -69,12 +49,12 @@ class SwitchSizes:
     @property
     def longest(self) -> int:
         """Flits of the longest packet."""
-        return self.config.header_flits + self.config.datapath.mtu // self.config.datapath.flit_bytes
+        return self.header_flits + self.mtu // self.flit_bytes
 
     @property
     def short(self) -> int:
         """Flits of the longest packet that counts as short: one with the payload of a mini packet."""
-        return self.config.header_flits + -(-formats.PAYLOAD_BYTES // self.config.datapath.flit_bytes)
+        return self.header_flits + -(-formats.PAYLOAD_BYTES // self.flit_bytes)
 
     @property
     def dest_flit(self) -> int:
@@ -86,7 +66,7 @@ class SwitchSizes:
     @property
     def granule_flits(self) -> int:
         """Flits of a granule of the buffer: a header, so that small packets waste nothing."""
-        return self.config.header_flits
+        return self.header_flits
 
     @property
     def n_granules(self) -> int:

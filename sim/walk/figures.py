@@ -7,6 +7,7 @@ from typing import Any
 
 from firmware_models.config import load_preset
 from rtl.cou.act_stage import ActStage
+from rtl.cou.command import CouShapes
 from rtl.credit.credit_table import CreditTable
 from rtl.queue.scheduler import Scheduler
 from sim.cluster import Waves
@@ -53,8 +54,11 @@ def measure(folder: Path) -> dict[str, Any]:
         `states`: machines by picture. `cycles`: of the walk, from doorbell to completion.
     """
     config = load_preset(PRESET)
-    act = state_names(ActStage(config))
-    table = state_names(CreditTable(config))
+    act = state_names(ActStage(shapes=CouShapes(config)))
+    table = state_names(CreditTable(
+        formats=config.formats, n_peers=config.cou.n_peers, peer_credits=config.cou.peer_credits,
+        shares=config.pool_packets > 0,
+    ))
     scheduler = state_names(Scheduler(n_cous=config.nic.n_cous, sequence_depth=config.cou.sequence_depth))
 
     small = run_collective(request(SMALL), waves=Waves(path=folder / "walk.fst"))

@@ -8,7 +8,6 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import Datatype
-from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.slice_meter import measured_layout
 from testbench import clock
@@ -22,11 +21,11 @@ SIZES = ((2, 256), (4, 512), (8, 256), (32, 2048), (64, 4096))
 ITEM = {Datatype.FLOAT64: 8, Datatype.FLOAT32: 4, Datatype.DOUBLE_INT: 16, Datatype.BYTE: 1}
 
 
-def config(n_blocks: int, result: int) -> Config:
+def shapes_of(n_blocks: int, result: int) -> CouShapes:
     """Of a part of this size."""
-    return UNIT.changed(
+    return CouShapes(UNIT.changed(
         datapath={"data_width": 64, "mtu": 256}, cou={"n_blocks": n_blocks, "intermediate_bytes": result},
-    )
+    ))
 
 
 def bundle() -> Bundle:
@@ -37,7 +36,7 @@ def bundle() -> Bundle:
     parts = {}
     for n_blocks, result in SIZES:
         parts[f"cutter_{n_blocks}"] = BlockCutter(n_blocks=n_blocks)
-        parts[f"meter_{n_blocks}"] = SliceMeter(config(n_blocks, result))
+        parts[f"meter_{n_blocks}"] = SliceMeter(shapes=shapes_of(n_blocks, result))
     return Bundle(parts)
 
 
@@ -121,7 +120,7 @@ async def slices_lie_where_their_bytes_do(dut: SimHandleBase, size: tuple[int, i
     await clock.start(dut, max_cycles=2_000_000)
     cutter.set(start=0, clear=0)
     meter.set(run=0)
-    numbers, shape = rng(f"slices {most}"), measured_layout(CouShapes(config(most, result)))
+    numbers, shape = rng(f"slices {most}"), measured_layout(shapes_of(most, result))
     measured = 0
     for _ in range(parameters()["messages"]):
         n_blocks = numbers.choice((2, most, numbers.randint(2, most)))

@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from firmware_models.abi.encoding import PacketType, Status
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
-from rtl.buffer.layouts import Arrival, arrival_layout, free_layout
+from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.buffer.tag_table import answer_layout
 from rtl.cou.command import CouShapes
 from rtl.credit.layouts import CreditNotice
@@ -109,7 +109,7 @@ class Unit:
         """Jobs of which an operation was let in before they were closed, and has not begun."""
         StreamSink(dut, "packets__lookup__request", HashKey, callback=self._look_up)
         self.answers = StreamSource(dut, "packets__lookup__answer", answer_layout(shapes.packet))
-        StreamSink(dut, "drops__free", free_layout(self.config), callback=self._free)
+        StreamSink(dut, "drops__free", shapes.free, callback=self._free)
         StreamSink(dut, "drops__credit", CreditNotice, callback=self._credit)
         StreamSink(dut, "o_fault", shapes.fault, callback=self._fault)
         self.holds = data.ArrayLayout(shapes.holds, self.config.cou.n_jobs)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import cocotb
+from amaranth.lib.wiring import Component
 from cocotb.handle import SimHandleBase
 
-from firmware_models.config import Config
 from testbench import clock
 from testbench.bundle import Bundle
 from testbench.cou.port_memory import PortMemory
@@ -24,23 +24,23 @@ N_GAPLESS = 8
 """Runs of up to two pieces that follow each other: no more pieces than can be unacknowledged at once (16)."""
 
 
-def config(width: int) -> Config:
-    """Of the component."""
-    return UNIT.changed(datapath={"data_width": width, "mtu": 256}, cou={"n_jobs": JOBS, "n_blocks": 16})
+def writer(width: int) -> Component:
+    """The component."""
+    from rtl.cou.command import CouShapes
+    from rtl.cou.piece_writer import PieceWriter
+
+    config = UNIT.changed(datapath={"data_width": width, "mtu": 256}, cou={"n_jobs": JOBS, "n_blocks": 16})
+    return PieceWriter(shapes=CouShapes(config))
 
 
 def bundle() -> Bundle:
     """A writer of each width."""
-    from rtl.cou.piece_writer import PieceWriter
-
-    return Bundle({f"writer_{width}": PieceWriter(config(width)) for width in WIDTHS})
+    return Bundle({f"writer_{width}": writer(width) for width in WIDTHS})
 
 
 def stream_shapes(width: int) -> dict[str, Any]:
     """Payload shapes of the writer's streams."""
-    from rtl.cou.piece_writer import PieceWriter
-
-    members = PieceWriter(config(width)).signature.members
+    members = writer(width).signature.members
     return {name: members[name].signature.members["payload"].shape for name in ("i", "i_beat", "o_written")}
 
 

@@ -6,11 +6,11 @@ import cocotb
 from amaranth.hdl import ShapeLike
 from cocotb.handle import SimHandleBase
 
+from firmware_models.abi.formats import WIRE
 from rtl.credit.credit_table import CreditTable
 from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
-from testbench.unit_config import UNIT
 
 LOANS_ASKED, LOANS_KEPT = 32, 3
 """Limits of a unit by decisions 10 and 30: the table must keep to these numbers, not to its own."""
@@ -18,7 +18,10 @@ LOANS_ASKED, LOANS_KEPT = 32, 3
 
 def _stream(name: str) -> ShapeLike:
     """Shape of a stream's payload."""
-    table = CreditTable(UNIT.changed(cou=parameters()["cou"]))
+    given = parameters()
+    table = CreditTable(
+        formats=WIRE, n_peers=given["n_peers"], peer_credits=given["peer_credits"], shares=given["lends"]
+    )
     return table.signature.members[name].signature.members["payload"].shape
 
 

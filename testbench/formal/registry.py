@@ -102,7 +102,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="loan-stays-at-the-end", module=_CREDIT,
-                old="flushing.eq(self._shares), ", new="flushing.eq(0), ",
+                old="flushing.eq(self.shares), ", new="flushing.eq(0), ",
             ),
             Mutation(
                 name="loan-goes-back-and-stays", module=_CREDIT,

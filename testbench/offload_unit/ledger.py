@@ -8,7 +8,7 @@ from firmware_models.abi.formats import PACKET_VERSION
 from firmware_models.config import Config
 from testbench.offload_unit.record import Packet
 
-LENT = 4
+SHARED_BIT = 4
 """Bit of a CREDIT packet's `tag`: the packet that it answers travelled on a shared credit."""
 Pair = tuple[int, int]
 """JobID and peer number."""
@@ -20,7 +20,7 @@ def credit_for(packet: Packet, *, node_id: int) -> Packet:
     return Packet.make(
         type=PacketType.CREDIT, version=PACKET_VERSION, job_id=h["job_id"], peer=h["peer"], credits=1,
         dest_id=h["source_id"], dest_vp=h["source_vp"], source_vp=h["dest_vp"], source_id=node_id, want=h["want"],
-        tag=h["tag"] % LENT | LENT * h["loan"],
+        tag=h["tag"] % SHARED_BIT | SHARED_BIT * h["loan"],
     )
 
 
@@ -52,7 +52,7 @@ class Ledger:
 
     def returned(self, header: Mapping[str, int]) -> None:
         """Credits come back; more than are out count as those that are."""
-        place = header["job_id"], header["peer"], int(bool(header["tag"] & LENT))
+        place = header["job_id"], header["peer"], int(bool(header["tag"] & SHARED_BIT))
         self.out[place] -= min(self.out[place], header["credits"])
         if header["loan"] and self.lending:
             self.idle[place[:2]] += 1

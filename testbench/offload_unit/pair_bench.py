@@ -7,13 +7,13 @@ from amaranth import Signal, Value
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
+from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config
-from rtl.cou.unit_signature import OffloadUnitSignature
 from testbench import clock
 from testbench.edge import bits
 from testbench.offload_unit.pair import Pair
 from testbench.offload_unit.scenarios import SCENARIOS
-from testbench.offload_unit.stand_in import UnitStandIn
+from testbench.offload_unit.stand_in import UnitStandIn, unit_signature
 from testbench.offload_unit.wires import Wires
 from testbench.runner import parameters, report, rng
 from testbench.unit_config import UNIT
@@ -58,6 +58,8 @@ def config() -> Config:
 async def run(dut: SimHandleBase, pair: Pair, interface: Any, *, cycles: int) -> None:
     """Lets a pair run whose node 0 is the component."""
     await clock.start(dut, max_cycles=2 * cycles)
+    # Orders about jobs are heard once all jobs are open.
+    await clock.cycles(dut, (1 << JOB_BITS) + 10)
     contexts, edge = [DutWires(dut, interface), Wires()], RisingEdge(dut.clk)
     pair.begin()
     for _ in range(cycles):
@@ -73,7 +75,7 @@ async def scenarios(dut: SimHandleBase) -> None:
     """All kinds of programs, one after the other."""
     for name in parameters()["scenarios"]:
         numbers, built = rng(name), config()
-        interface = OffloadUnitSignature(built).create()
+        interface = unit_signature(built).create()
         units = [interface, UnitStandIn(built, numbers)]
         pair = SCENARIOS[name](units, built, numbers, parameters()["conversations"])
         await run(dut, pair, interface, cycles=20_000)

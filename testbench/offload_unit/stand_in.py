@@ -10,12 +10,20 @@ from amaranth.lib import wiring
 from firmware_models.config import Config
 from rtl.cou.unit_signature import OffloadUnitSignature, UnitCounts
 from rtl.interface import inline_words
+from rtl.kit.index import index_bits
 from testbench.codec import decoder, encode
 from testbench.offload_unit.record import Packet
 from testbench.offload_unit.streams import Drain, Feed, PacketDrain, PacketFeed, beats
 from testbench.offload_unit.unit_model import UnitModel
 from testbench.parts.inputs import Read
 from testbench.parts.pace import Pace
+
+
+def unit_signature(config: Config) -> OffloadUnitSignature:
+    """The boundary of a unit of this configuration."""
+    return OffloadUnitSignature(
+        data_width=config.datapath.data_width, level_bits=index_bits(config.buffer_slots) + 1,
+    )
 
 
 class UnitStandIn(wiring.Component):
@@ -36,7 +44,7 @@ class UnitStandIn(wiring.Component):
     """
 
     def __init__(self, config: Config, rng: random.Random):
-        super().__init__(OffloadUnitSignature(config))
+        super().__init__(unit_signature(config))
         self.config, self.rng, self.model = config, rng, UnitModel(config, rng)
         flit_bytes, out, model = config.datapath.flit_bytes, self.model.out, self.model
         sequence, memory, jobs = self.commands.sequence, self.memory, self.jobs

@@ -142,7 +142,7 @@ class UnitChecker:
             raise NotCoveredError("a packet whose key may be there is not covered by this checker")
         if same:
             self.totals["duplicate"] += 1
-            self.due["LENT_DUPLICATE" if packet.header["loan"] else "DUPLICATE", job] += 1
+            self.due["SHARED_DUPLICATE" if packet.header["loan"] else "DUPLICATE", job] += 1
             return
         self.totals["inserted"] += 1
         arrival = self.buffer[packet.key] = Arrival(packet)
@@ -171,7 +171,7 @@ class UnitChecker:
 
     def _on_jobs_unused_known(self, _: Any) -> None:
         self.ledger.granted -= 1
-        self.totals["loan_unused"] += 1
+        self.totals["shared_unused"] += 1
 
     # Packets.
 
@@ -237,7 +237,7 @@ class UnitChecker:
         self.arrivals.remove(arrival)
         self._require(arrival.packet.header["want"] or not header["loan"], "a shared credit that nobody asked for")
         self.due["PACKET_GONE", job] += self.ledger.consume(arrival.packet.header, grant=bool(header["loan"]))
-        self.totals["loan_granted"] += header["loan"]
+        self.totals["shared_granted"] += header["loan"]
         self._require(self.ledger.granted <= self.ledger.pool, "more shared credits than there are in the pool")
 
     def _equal(self, packet: Packet, expected: Packet) -> None:

@@ -138,7 +138,7 @@ class UnitModel:
             raise NotCoveredError("multicasts are not covered by this model")
         elif packet.key in self.buffer:
             self.counts["duplicate"] += 1
-            self._report(JobReportKind.LENT_DUPLICATE if header["loan"] else JobReportKind.DUPLICATE, job)
+            self._report(JobReportKind.SHARED_DUPLICATE if header["loan"] else JobReportKind.DUPLICATE, job)
         else:
             if len(self.buffer) == self.config.buffer_packets:
                 raise NotCoveredError("more packets than credits cover are not covered by this model")
@@ -183,7 +183,7 @@ class UnitModel:
     def unused_known(self) -> None:
         """The job table knows a shared credit that returned."""
         self.ledger.granted -= 1
-        self.counts["loan_unused"] += 1
+        self.counts["shared_unused"] += 1
 
     # Steps.
 
@@ -282,7 +282,7 @@ class UnitModel:
         ledger, header = self.ledger, packet.header
         free = ledger.pool - ledger.granted + (header["loan"] and ledger.granted > 0)
         grant = bool(grants and header["want"] and free > 0 and self.rng.random() < 0.8)
-        self.counts["loan_granted"] += grant
+        self.counts["shared_granted"] += grant
         credit = credit_for(packet, node_id=self.node_id)
         self.out["tx[1]"].append(credit.changed(loan=int(grant)))
         for _ in range(ledger.consume(header, grant=grant)):

@@ -7,7 +7,6 @@ from typing import Any
 
 from firmware_models.abi.encoding import Operand, Status
 from rtl.cou.act_stage import ActStage
-from rtl.cou.command import CouShapes
 from rtl.cou.pass_planner import plan_layout
 from rtl.cou.phase import Phase
 from rtl.cou.step import STEPS
@@ -77,7 +76,7 @@ class ActBench:
     """
 
     def __init__(self, part: ActStage, rng: random.Random):
-        self.part, self.rng, self.shapes = part, rng, CouShapes(part.config)
+        self.part, self.rng, self.shapes = part, rng, part.shapes
         self.layout = plan_layout(self.shapes)
         self.lookups, self.faults = Takes(part.o_lookup, rng), Takes(part.o_fault, rng)
         self.runs, self.sends = Takes(part.o_run, rng), Takes(part.o_send, rng)

@@ -5,10 +5,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from firmware_models.config import Config
 from rtl.abi import HashKey
 from rtl.buffer.layouts import Arrival, arrival_layout
-from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile
 from rtl.cou.context_signatures import context_answer_layout, context_start_layout
 from rtl.cou.phase import Phase
@@ -66,16 +64,16 @@ class Trigger:
     ----------
     part : ContextFile
         The context file.
-    config : Config
-        Its configuration.
+    n_slots : int
+        Slots of the packet buffer.
     rng : Random
         For all that they do.
     """
 
-    def __init__(self, part: ContextFile, config: Config, rng: random.Random):
-        self.rng, self.part, self.shapes = rng, part, CouShapes(config)
-        self.n, self.n_jobs = config.cou.n_contexts, config.cou.n_jobs
-        self.arrivals = Arrivals(rng, config.buffer_slots)
+    def __init__(self, part: ContextFile, n_slots: int, rng: random.Random):
+        self.rng, self.part, self.shapes = rng, part, part.shapes
+        self.n, self.n_jobs = part.n_contexts, part.n_jobs
+        self.arrivals = Arrivals(rng, n_slots)
         self.pulses: dict[int, Pulse] = {}
         self.cycle = self.n_started = self.n_keys = 0
         self.chosen: Plan | None = None

@@ -5,6 +5,7 @@ fails. An entry that keeps its rule fails too, so the lists cannot grow stale.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -110,6 +111,55 @@ def ports(letters: str) -> str:
 ])
 def test_the_limits(rule: str, source: str, count: int) -> None:
     assert sum(counted(rule, [("planted", ast.parse(source))]).values()) == count
+
+
+#: Classes that are given the whole configuration, each with the reason; all others take what they need.
+TAKE_CONFIG = {
+    "rtl.buffer.packet_buffer.PacketBuffer": "composes memories, slots and one of two tag tables",
+    "rtl.cou.aggregator.Aggregator": "composes the two paths of passes, the reduce unit and the writer",
+    "rtl.cou.command.CouShapes": "works layouts out, once, and keeps nothing of it",
+    "rtl.cou.offload_unit.OffloadUnit": "composes a unit",
+    "rtl.cou.operand_loader.OperandLoader": "composes queues, walks and memories by figures of the whole NIC",
+    "rtl.cou.sequence_store.SequenceStore": "composes memories and the block cutter",
+    "rtl.cou.trigger.Trigger": "composes the steps of the trigger",
+    "rtl.nic.csr.RegisterFile": "is a map of the configuration: registers show most of it",
+    "rtl.nic.nic.Nic": "composes a NIC",
+    "rtl.nic.receive_path.ReceivePath": "composes the way of a virtual channel",
+    "rtl.p2p.p2p.P2p": "composes the point-to-point path",
+    "rtl.switch.sizes.SwitchSizes": "works sizes out, once, and keeps nothing of it",
+    "rtl.switch.switch.Switch": "composes a switch",
+}
+
+
+def takes_config(modules: Iterable[tuple[str, ast.Module]]) -> set[str]:
+    """Names of the classes whose constructor has a parameter for a configuration, or that have a field for one."""
+    found = set()
+    for module, tree in modules:
+        for cls in (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)):
+            given = [one.annotation for one in cls.body if isinstance(one, ast.AnnAssign)]
+            for function in (one for one in cls.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"):
+                taken = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+                given += [one.annotation or ast.Name(one.arg.title()) for one in taken]
+            if any(re.search(r"Config\b", ast.unparse(one)) for one in given):
+                found.add(f"{module}.{cls.name}")
+    return found
+
+
+def test_parts_take_what_they_need() -> None:
+    """The configuration ends where parts are composed: a part can be built without one."""
+    assert takes_config(sources()) == set(TAKE_CONFIG)
+
+
+@pytest.mark.parametrize(("source", "found"), [
+    ("class A:\n    def __init__(self, config: Config): pass", True),
+    ("class A:\n    def __init__(self, *, vc: int, settings: tree.Config | None): pass", True),
+    ("class A:\n    def __init__(self, config): pass", True),
+    ("class A:\n    def __init__(self, cou: CouConfig): pass", True), ("class A:\n    config: Config", True),
+    ("class A:\n    def __init__(self, *, shapes: CouShapes, n_jobs: int): pass", False),
+    ("class A:\n    error: ConfigError", False), ("def a(config: Config): pass", False),
+])
+def test_a_config_is_found(source: str, found: bool) -> None:
+    assert takes_config([("planted", ast.parse(source))]) == ({"planted.A"} if found else set())
 
 
 TOPS = ("rtl/nic/nic.py", "rtl/cou/offload_unit.py", "rtl/switch/switch.py")

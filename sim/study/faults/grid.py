@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from firmware_models.config import ConfigError, load_preset
+from rtl.interface import header_flits
 from rtl.link.link_layer import SILENCE_CYCLES
-from rtl.link.packetizer import header_flits
 from sim.cluster import Execution, build_library
 from sim.faults import FaultOutcome, FaultScript, Verdict, equipped, run_with_faults
 from sim.faults.script import LinkDown, Links

@@ -1,6 +1,5 @@
 """End-to-end credits, guaranteed and shared: none is lost or made."""
 
-from dataclasses import replace
 
 from amaranth import Module, Signal
 
@@ -31,11 +30,10 @@ class CreditTableContract(Contract):
         small = narrowed(load_preset("small"), {
             "job_id": 1, "node_id": 1, "dest_id": 1, "source_id": 1, "vp": 1, "dest_vp": 1, "source_vp": 1,
         })
-        config = replace(small, cou=replace(
-            small.cou, n_peers=2, lending=self.lending, peer_credits=self.peer_credits
-        ))
         share = self.peer_credits
-        m.submodules.unit = unit = CreditTable(config, sizes=sizes)
+        m.submodules.unit = unit = CreditTable(
+            formats=small.formats, n_peers=2, peer_credits=share, shares=self.lending, sizes=sizes
+        )
         bits = 1
         job, peer = self.constant(bits, "job"), self.constant(bits, "peer")
         asking, giving = unit.i.payload, unit.i_return.payload

@@ -6,6 +6,7 @@ import pytest
 
 from firmware_models.abi.encoding import Status
 from rtl.cou.act_stage import ActStage
+from rtl.cou.command import CouShapes
 from rtl.cou.phase import Phase
 from rtl.cou.step import STEPS
 from testbench.parts.acts import ActBench
@@ -13,7 +14,7 @@ from testbench.parts.faults import changed
 from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
-CONFIG = UNIT.changed(cou={"n_jobs": 2, "n_contexts": 4, "n_blocks": 8, "intermediate_bytes": 512})
+SHAPES = CouShapes(UNIT.changed(cou={"n_jobs": 2, "n_contexts": 4, "n_blocks": 8, "intermediate_bytes": 512}))
 
 
 def observed(part: ActStage, rng: random.Random) -> ActBench:
@@ -25,7 +26,7 @@ def observed(part: ActStage, rng: random.Random) -> ActBench:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_plans_are_carried_out(seed: int) -> None:
-    bench = observed(ActStage(CONFIG), random.Random(seed))
+    bench = observed(ActStage(shapes=SHAPES), random.Random(seed))
     assert bench.counts["left"] > 150
     assert bench.counts["long search"] > 0
     statuses = (Status.TIMEOUT, Status.BAD_ADDRESS, Status.BAD_TERMS, Status.PEER_ERROR, Status.LENGTH_MISMATCH)
@@ -68,4 +69,4 @@ def test_plans_are_carried_out(seed: int) -> None:
 def test_planted(old: str, new: str) -> None:
     """An error of the stage is found."""
     with pytest.raises(AssertionError):
-        observed(changed(ActStage, old, new)(CONFIG), random.Random(1))
+        observed(changed(ActStage, old, new)(shapes=SHAPES), random.Random(1))

@@ -59,7 +59,7 @@ class Bench:
 
     def __init__(self, part: ClosedJobs, rng: random.Random):
         self.part, self.rng = part, rng
-        self.shapes = CouShapes(part.config)
+        self.shapes = part.shapes
         self.cycle = 0
         self.closed: set[int] = set()
         self.holds = [{"live": 0, "job_id": 0, "waits": 0} for _ in range(N_JOBS)]
@@ -181,7 +181,7 @@ class Bench:
 
 
 def test_reasons(rng: random.Random) -> None:
-    part = ClosedJobs(UNIT.changed(cou={"n_jobs": N_JOBS}))
+    part = ClosedJobs(shapes=CouShapes(UNIT.changed(cou={"n_jobs": N_JOBS})), n_jobs=N_JOBS)
     bench = Bench(part, rng)
     run(part, [Inputs(bench.drive, bench.settle)], cycles=1200, rng=rng)
     assert bench.counts["closed"] > 50

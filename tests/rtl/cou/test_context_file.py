@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rtl.buffer.layouts import Arrival
+from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.phase import Phase
@@ -28,7 +29,10 @@ class Bench(Trigger):
     """The other parts, and a model of each context."""
 
     def __init__(self, rng: random.Random):
-        super().__init__(ContextFile(CONFIG), CONFIG, rng)
+        part = ContextFile(
+            shapes=CouShapes(CONFIG), n_contexts=CONFIG.cou.n_contexts, n_jobs=CONFIG.cou.n_jobs
+        )
+        super().__init__(part, CONFIG.buffer_slots, rng)
         self.changed_at = 0
         """Cycle in which the order of age changed."""
 

@@ -8,7 +8,6 @@ import pytest
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
-from rtl.buffer.layouts import free_layout
 from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.lane import Lane, tag_layout
 from rtl.credit.layouts import CreditNotice
@@ -63,14 +62,15 @@ class Bench:
 
     def __init__(self, config: Config, rng: random.Random, *, script: list[dict] | None = None, calm: bool = False,
                  crowded: int | None = None):
-        self.config, self.rng, self.part = config, rng, Lane(config)
+        self.config, self.rng = config, rng
         self.script, self.calm, self.crowded = None if script is None else deque(script), calm, crowded
         self.n_first = 0 if script is None or calm else len(script)
-        shapes = CouShapes(config)
+        self.shapes = shapes = CouShapes(config)
+        self.part = Lane(shapes=shapes, n_contexts=config.cou.n_contexts, ecc=config.cou.ecc)
         self.run_shape, self.output = shapes.run, shapes.output
         self.flit, self.mtu, self.n = config.datapath.flit_bytes, config.datapath.mtu, config.cou.n_contexts
         self.size, self.n_slots = config.cou.intermediate_bytes, config.buffer_slots
-        self.tag = tag_layout(config)
+        self.tag = tag_layout(shapes)
         self.request = request_layout(data_width=8 * self.flit, tag_width=self.tag.size)
         self.operands = [rng.randbytes(self.mtu) for _ in range(self.n)]
         self.results = [rng.randbytes(2 * self.size) for _ in range(self.n)]
@@ -272,7 +272,7 @@ class Bench:
             found.pop("b", None)
             assert found == wanted
         for sink, shape, wanted in (
-            (frees, free_layout(self.config), self.frees), (notices, CreditNotice, self.credits),
+            (frees, self.shapes.free, self.frees), (notices, CreditNotice, self.credits),
             (faults, part.o_fault.payload.shape(), self.faults),
         ):
             found = [fields(shape, item) for item in sink.taken]

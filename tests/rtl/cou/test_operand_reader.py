@@ -31,10 +31,11 @@ class Bench:
 
     def __init__(self, config: Config, rng: random.Random, *, calm: bool = False):
         self.config, self.rng, self.calm = config, rng, calm
-        self.part = OperandReader(config, aside=ASIDE)
+        self.shapes = CouShapes(config)
+        self.part = OperandReader(shapes=self.shapes, n_contexts=config.cou.n_contexts, aside=ASIDE)
         self.flit, self.size = config.datapath.flit_bytes, config.cou.intermediate_bytes
         self.mtu, self.n = config.datapath.mtu, config.cou.n_contexts
-        self.shape = read_layout(CouShapes(config), ASIDE)
+        self.shape = read_layout(self.shapes, ASIDE)
         self.memory = {name: [rng.randbytes(size) for _ in range(self.n)]
                        for name, size in (("operands", self.mtu), ("results", self.size))}
         self.filling, self.hold = 0, 0
@@ -123,7 +124,7 @@ class Bench:
     def run(self, cycles: int, source: Offers, sink: Takes) -> None:
         """Runs, and compares all beats."""
         self.source, self.sink = source, sink
-        self.out = operand_layout(self.config, ASIDE)
+        self.out = operand_layout(self.shapes, ASIDE)
         memories = [OperandMemory(getattr(self.part, name), lambda address, name=name: self.word(name, address))
                     for name in ("operands", "results")]
         run(self.part, [source, Inputs(self.drive), *memories, sink], step=self.step, cycles=cycles, rng=self.rng)
@@ -169,7 +170,7 @@ def test_beats_follow_each_other(rng: random.Random) -> None:
 
 
 FAULTS = {
-    "the place of the first beat": ("behind.eq(position + self.config", "behind.eq(todo.position + self.config"),
+    "the place of the first beat": ("behind.eq(position + self.shapes", "behind.eq(todo.position + self.shapes"),
     "the last beat is known too late": ("final.eq((index + 2) << flit_log2", "final.eq((index + 1) << flit_log2"),
     "an operand that is not there": ("(begun | self.may_begin) & here", "(begun | self.may_begin)"),
     "a pass that begins twice": ("(begun | self.may_begin) & here", "self.may_begin & here"),

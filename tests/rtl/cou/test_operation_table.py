@@ -35,9 +35,10 @@ class Bench:
     """The other parts of a unit, and what the table must make of what they say."""
 
     def __init__(self, config: Config, rng: random.Random, *, watchdog: int):
-        self.config, self.rng, self.part, self.watchdog = config, rng, OperationTable(config), watchdog
+        self.rng, self.watchdog = rng, watchdog
         self.n_jobs, self.n_contexts = config.cou.n_jobs, config.cou.n_contexts
         self.shapes = CouShapes(config)
+        self.part = OperationTable(shapes=self.shapes, n_contexts=self.n_contexts, n_jobs=self.n_jobs)
         self.running: dict[int, Running] = {}
         self.by_tag: dict[int, tuple[int, Running]] = {}
         self.contexts: list[Context] = []
@@ -307,8 +308,8 @@ def test_without_a_watchdog(rng: random.Random) -> None:
 
 def test_no_pulse_after_a_time_out(rng: random.Random) -> None:
     """An operation has one pulse of five when its watchdog runs out, and contexts are free again."""
-    part = OperationTable(CONFIGS["contexts to spare"])
-    shapes, ends = CouShapes(part.config), []
+    cou, shapes, ends = CONFIGS["contexts to spare"].cou, CouShapes(CONFIGS["contexts to spare"]), []
+    part = OperationTable(shapes=shapes, n_contexts=cou.n_contexts, n_jobs=cou.n_jobs)
     bits = pack(shapes.operation, {"pulse_bytes": 64, "job_id": 7, "blocks": pack(shapes.blocks, {"bytes": 300})})
     state = {"cycle": 0, "taken": 0, "expired": 0}
 

@@ -12,15 +12,16 @@ from testbench.parts.inputs import Inputs, pack
 from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
-CONFIG = UNIT.changed(cou={"n_jobs": 2, "n_contexts": 4})
+SIZES = {"n_jobs": 2, "n_contexts": 4}
+SHAPES = CouShapes(UNIT.changed(cou=SIZES))
 WATCHDOG, SLACK = 20, 4
 """Cycles without progress before a time-out, and most cycles until that shows."""
 
 
 def test_pulses_follow_each_other() -> None:
     """The next pulse of an operation is on offer five cycles after the last one was, if that was taken at once."""
-    part = OperationTable(CONFIG)
-    shapes, taken = CouShapes(part.config), []
+    part = OperationTable(shapes=SHAPES, **SIZES)
+    shapes, taken = SHAPES, []
     bits = pack(shapes.operation, {"pulse_bytes": 64, "blocks": pack(shapes.blocks, {"bytes": 300})})
     state = {"cycle": 0}
 
@@ -42,7 +43,7 @@ def test_pulses_follow_each_other() -> None:
 
 def expiry(part: OperationTable, progress_at: int | None) -> int:
     """Cycle of the time-out of an operation with one progress at most."""
-    shapes, cycle, found = CouShapes(part.config), 0, -1
+    shapes, cycle, found = SHAPES, 0, -1
     bits = pack(shapes.operation, {"pulse_bytes": 64, "blocks": pack(shapes.blocks, {"bytes": 64})})
 
     def drive(put) -> None:
@@ -66,8 +67,8 @@ def expiry(part: OperationTable, progress_at: int | None) -> int:
 
 def check_last_moment(part: type[OperationTable]) -> None:
     """Compares time-outs with progress in each of the cycles around the last one that counts."""
-    never = expiry(part(CONFIG), None)
-    found = {cycle: expiry(part(CONFIG), cycle) for cycle in range(never - 6, never + 1)}
+    never = expiry(part(shapes=SHAPES, **SIZES), None)
+    found = {cycle: expiry(part(shapes=SHAPES, **SIZES), cycle) for cycle in range(never - 6, never + 1)}
     late = [cycle for cycle, at in found.items() if at == never]
     assert late == [*range(never + 1 - len(late), never + 1)], "the last moment is not the last"
     assert len(late) <= 2

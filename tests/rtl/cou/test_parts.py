@@ -7,7 +7,6 @@ import pytest
 from amaranth import Cat, Mux
 
 from firmware_models.abi.encoding import Status
-from rtl.buffer.layouts import exit_layout, free_layout
 from rtl.cou.command import CouShapes
 from rtl.cou.fault_collector import FaultCollector
 from rtl.cou.packet_exit import PacketExit
@@ -26,7 +25,7 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
 def test_faults(rng: random.Random) -> None:
     """Each once, those of one part in their order, and known to be on the way from the first cycle to the last."""
     shapes = CouShapes(UNIT)
-    part = FaultCollector(shapes, registered=(False, True, True, True, True))
+    part = FaultCollector(shapes=shapes, registered=(False, True, True, True, True))
     sources = [
         Offers(port, rng, lambda k=k: (k << 8 | Status.TIMEOUT) << shapes.job | rng.getrandbits(shapes.job))
         for k, port in enumerate(part.i)
@@ -50,7 +49,8 @@ def test_faults(rng: random.Random) -> None:
 
 def test_packets_leave(rng: random.Random) -> None:
     """Slots are freed in the order in which they were handed over, consumed packets before dropped ones."""
-    part = PacketExit(UNIT)
+    shapes = CouShapes(UNIT)
+    part = PacketExit(shapes=shapes)
     consumed, dropped = Offers(part.lane.free, rng), Offers(part.drops.free, rng)
     notes = Offers(part.lane.credit, rng), Offers(part.drops.credit, rng)
     freed, returned = Takes(part.free, rng), Takes(part.credit, rng, overtaken=True)
@@ -81,8 +81,8 @@ def test_packets_leave(rng: random.Random) -> None:
         *(pool.taken for pool in pools), *(pool.consumed.as_value() for pool in pools),
     )
     run(part, [consumed, dropped, *notes, freed, returned], step=step, levels=levels, rng=rng)
-    slots = [fields(free_layout(UNIT), item)["slot"] for item in order]
-    left = [fields(exit_layout(UNIT), item)["free"] for item in freed.taken]
+    slots = [fields(shapes.free, item)["slot"] for item in order]
+    left = [fields(shapes.exit, item)["free"] for item in freed.taken]
     assert len(left) > 300
     assert left == order[:len(left)]
     assert events == slots[:len(events)]
@@ -93,7 +93,7 @@ def test_packets_leave(rng: random.Random) -> None:
 @pytest.mark.parametrize("mode", ["cuckoo", "linear"])
 def test_packets_are_shared(rng: random.Random, mode: str) -> None:
     """Headers are whose turn it is; a look-up of the closer goes first; answers and arrivals go to both."""
-    part = StoredPackets(UNIT.changed(cou={"buffer_mode": mode}))
+    part = StoredPackets(shapes=CouShapes(UNIT.changed(cou={"buffer_mode": mode})))
     users, buffer = (part.trigger, part.closer), part.buffer
     asks = [Offers(user.lookup.request, rng) for user in users]
     sink = Takes(buffer.lookup.request, rng, overtaken=True)

@@ -27,8 +27,8 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
 @pytest.mark.parametrize("name", CONFIGS)
 def test_plans(rng: random.Random, name: str) -> None:
     """The plan is there a cycle after its inputs, and stays as long as they do."""
-    config = CONFIGS[name]
-    part, shapes = PassPlanner(config), CouShapes(config)
+    shapes = CouShapes(CONFIGS[name])
+    part = PassPlanner(shapes=shapes)
     counts: Counter[object] = Counter()
     state = {"age": 0, "stays": 0}
     situation: Situation = draw(rng, shapes)

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from rtl.cou.command import CouShapes
 from rtl.cou.piece_walk import PieceWalk
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, pack
@@ -29,7 +30,7 @@ def draw(rng: random.Random, n_blocks: int) -> dict[str, int]:
 @pytest.mark.parametrize("n_blocks", BLOCKS)
 def test_pieces(rng: random.Random, n_blocks: int) -> None:
     """Size and offset of each, and what is known of the two behind it."""
-    part = PieceWalk(UNIT.changed(cou={"n_blocks": n_blocks}))
+    part = PieceWalk(shapes=CouShapes(UNIT.changed(cou={"n_blocks": n_blocks})))
     seen: Counter[object] = Counter()
     state = {"slice": draw(rng, n_blocks), "at": 0, "advance": 0}
 

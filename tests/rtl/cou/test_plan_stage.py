@@ -47,8 +47,8 @@ class Bench:
     of the first job is whole, that of the other one is cut into blocks."""
 
     def __init__(self, rng: random.Random, *, calm: bool = False):
-        self.rng, self.calm, self.part = rng, calm, PlanStage(CONFIG)
-        self.shapes, self.n = CouShapes(CONFIG), CONFIG.cou.n_contexts
+        self.rng, self.calm, self.shapes, self.n = rng, calm, CouShapes(CONFIG), CONFIG.cou.n_contexts
+        self.part = PlanStage(shapes=self.shapes, n_contexts=self.n)
         self.node_id = rng.getrandbits(24)
         self.operations = [self._operation(cut) for cut in (0, int(not calm))]
         self.expired, self.status = [0, 0], [0, 0]

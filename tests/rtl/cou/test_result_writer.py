@@ -76,10 +76,11 @@ class Bench:
     """Passes: each is announced, then released if it sends, while its results come, in order."""
 
     def __init__(self, config: Config, rng: random.Random):
-        self.config, self.rng, self.part = config, rng, ResultWriter(config)
+        self.config, self.rng, shapes = config, rng, CouShapes(config)
+        self.part = ResultWriter(shapes=shapes, ecc=config.cou.ecc)
         self.flit, self.mtu, self.n = config.datapath.flit_bytes, config.datapath.mtu, config.cou.n_contexts
         self.size = config.cou.intermediate_bytes
-        self.output, self.tag = CouShapes(config).output, tag_layout(config)
+        self.output, self.tag = shapes.output, tag_layout(shapes)
         self.result_shape = self.part.result.payload.shape()
         self.memory = HostMemory(self.part.write, rng, flit=self.flit)
         self.free, self.next_addr = set(range(self.n)), 0

@@ -31,7 +31,9 @@ class Bench:
     """One pass of each context at a time. What lies in its memories is only right until its end is reported."""
 
     def __init__(self, config: Config, rng: random.Random):
-        self.rng, self.part, self.shape = rng, SendEngine(config), CouShapes(config).send
+        shapes = CouShapes(config)
+        self.rng, self.shape = rng, shapes.send
+        self.part = SendEngine(shapes=shapes, n_contexts=config.cou.n_contexts)
         self.flit, self.mtu, self.n = config.datapath.flit_bytes, config.datapath.mtu, config.cou.n_contexts
         self.size = config.cou.intermediate_bytes
         self.operands = [rng.randbytes(self.mtu) for _ in range(self.n)]

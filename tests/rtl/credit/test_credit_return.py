@@ -5,13 +5,13 @@ import random
 import pytest
 
 from firmware_models.abi.encoding import PacketType
+from firmware_models.abi.formats import WIRE
 from rtl.abi import PacketHeader
 from rtl.credit.credit_return import CreditReturn
 from rtl.credit.layouts import CreditNotice
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs
 from testbench.parts.simulation import Offers, Takes, fields, run
-from testbench.unit_config import UNIT
 
 
 @pytest.fixture(params=range(2))
@@ -31,9 +31,8 @@ def header_of(notice: int, node_id: int) -> dict[str, int]:
 @pytest.mark.parametrize("lending", [True, False])
 def test_credits(rng: random.Random, lending: bool) -> None:
     """Each leaves once, in the order of its source; without a pool at once, and nothing returns unused."""
-    config = UNIT.changed(cou={"lending": lending})
-    assert (config.pool_packets > 0) is lending
-    part, node_id = CreditReturn(config), rng.getrandbits(24)
+    part = CreditReturn(data_width=64, shares=lending, formats=WIRE)
+    node_id = rng.getrandbits(24)
     notices, unused, sink = Offers(part.i, rng), Offers(part.i_unused, rng), Takes(part.o.header, rng)
 
     def settle(read) -> None:

@@ -5,7 +5,6 @@ import pytest
 from rtl.nic.job_locator import JobLocator
 from rtl.nic.job_table import JobTable
 from testbench.runner import run_bench
-from testbench.unit_config import UNIT
 
 
 @pytest.mark.parametrize("n_units", [1, 2, 8])
@@ -23,10 +22,9 @@ def test_job_table(n_units):
 
 @pytest.mark.parametrize("vc", [0, 1])
 def test_job_locator(vc):
-    config = UNIT.changed(nic={"n_vps": 16, "n_cous": 4})
     result = run_bench(
-        JobLocator(config, vc=vc), bench="testbench.nic.locator_bench",
-        parameters={"vc": vc, "n_vps": 16, "data_width": config.datapath.data_width, "packets": 300},
+        JobLocator(data_width=64, n_vps=16, vc=vc), bench="testbench.nic.locator_bench",
+        parameters={"vc": vc, "n_vps": 16, "data_width": 64, "packets": 300},
     )
     assert min(result.report["asked"], result.report["unknown"], result.report["others"]) > 0
 

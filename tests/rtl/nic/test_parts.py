@@ -15,7 +15,6 @@ from rtl.interface import CreditGiven, JobClosing, JobStanding, JobWriteOff
 from rtl.nic.job_orders import JobOrders
 from rtl.nic.unit_figures import UnitFigures
 from testbench.parts.simulation import Offers, Takes, fields, run
-from testbench.unit_config import UNIT
 
 UNITS = 3
 
@@ -111,7 +110,7 @@ def test_credits_that_leave(rng: random.Random) -> None:
 @pytest.mark.parametrize("lending", [True, False])
 def test_credits_that_come(rng: random.Random, lending: bool) -> None:
     """Those that return unused go to the reporter, where there is a pool; all others to the table."""
-    part = CreditReceiver(UNIT.changed(cou={"lending": lending}))
+    part = CreditReceiver(data_width=64, shares=lending)
     header = Offers(part.i.header, rng)
     back, unused = Takes(part.o, rng), Takes(part.o_unused, rng)
     counts: Counter[bool] = Counter()
@@ -154,7 +153,7 @@ def test_no_pool(rng: random.Random) -> None:
 
 def test_unit_figures(rng: random.Random) -> None:
     """Statistics of the unit that is selected, a cycle late; its cycles in each state; a fault is its own."""
-    part = UnitFigures(UNIT.changed(nic={"n_cous": 2}))
+    part = UnitFigures(n_cous=2, level_bits=8)
     cycles = [Counter({UnitState.NOTHING.value: 0}), Counter()]
     last: list[int | None] = [None]
 

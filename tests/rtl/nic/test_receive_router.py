@@ -11,7 +11,6 @@ from rtl.nic.receive_router import ReceiveRouter
 from testbench.parts.faults import changed
 from testbench.parts.pace import Pace
 from testbench.parts.simulation import Offers, Takes, fields, run
-from testbench.unit_config import UNIT
 
 COLLECTIVE = (PacketType.COLLECTIVE, PacketType.CREDIT)
 """Types that go to an offload unit, on channel 0 and on channel 1."""
@@ -23,7 +22,7 @@ class Packets:
     """Packets of a channel, with what is known of their jobs: their payload comes behind the header."""
 
     def __init__(self, part: ReceiveRouter, rng: random.Random):
-        self.part, self.rng, self.n_units = part, rng, part.config.nic.n_cous
+        self.part, self.rng, self.n_units = part, rng, part.n_cous
         self.header = Offers(part.i.header, rng, self.draw)
         self.payload = Offers(part.i.payload, rng, self.beat)
         self.left, self.job = 0, {}
@@ -89,8 +88,7 @@ class Packets:
 def test_receive_router(seed: int, vc: int, n_units: int, p2p: bool, get: bool) -> None:
     """Each packet goes whole to one output, at once, or is dropped whole at once and counted a cycle later."""
     rng = random.Random(seed)
-    config = UNIT.changed(nic={"n_cous": n_units, "p2p": p2p, "get": get})
-    part = ReceiveRouter(config, vc=vc)
+    part = ReceiveRouter(data_width=64, n_cous=n_units, p2p=p2p, get=get, vc=vc)
     packets = Packets(part, rng)
     headers = [Takes(port.header, rng) for port in part.o]
     payloads = [Takes(port.payload, rng) for port in part.o]

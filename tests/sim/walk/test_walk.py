@@ -8,6 +8,7 @@ import pytest
 
 from firmware_models.config import Config
 from rtl.cou.act_stage import ActStage
+from rtl.cou.command import CouShapes
 from sim.collective import run_collective
 from sim.walk.figures import SMALL, measure, pictures, request, span, timeline
 from sim.walk.states import state_names
@@ -55,7 +56,7 @@ def test_stages_follow_each_other() -> None:
 
 
 def test_names_of_states(small: Config) -> None:
-    assert state_names(ActStage(small))[0] == "ACT"
+    assert state_names(ActStage(shapes=CouShapes(small)))[0] == "ACT"
 
 
 def test_timeline_is_fresh() -> None:
