@@ -26,7 +26,7 @@ SOURCE_BYTES = 1024
 _WATCHDOG = 300_000
 _BUDGET = 1_000_000
 _MOST_DRAWS = 200
-"""Operations that are drawn before it is said that none fits the hardware."""
+"""Operations drawn before none counts as fitting the hardware."""
 _CLEAN = ("rx_malformed", "rx_wrong_node", "rx_unknown", "rx_duplicates", "completion_errors")
 """Counters that stay 0 in a soak."""
 
