@@ -95,7 +95,7 @@ KIT_PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="overtakes", module=_QUEUE,
-                old="pass_by.eq(take & ~occupied & ~ahead),", new="pass_by.eq(take & ~some),",
+                old="pass_by.eq(take & ~occupied & ~ahead),", new="pass_by.eq(take & ~occupied),",
             ),
         ),
     ),
@@ -187,7 +187,7 @@ KIT_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="both-at-once-counts", module=_SKID,
-                old="occupied.eq(put | full | (occupied & ~get))", new="some.eq(put | (some & ~get))",
+                old="occupied.eq(put | full | (occupied & ~get))", new="occupied.eq(put | (occupied & ~get))",
             ),
         ),
     ),

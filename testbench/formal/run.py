@@ -74,7 +74,7 @@ def run(
     ------
     FormalError
         If a contract cannot be emitted: the RTL has changed so that it does not fit it any more. A mutation that does
-        not fit is STALE, and its proof does not hold.
+        not fit is STALE, one that cannot be built is an ERROR; its proof does not hold, and the others go on.
     """
     chosen = list(proofs)
     with ThreadPoolExecutor(jobs) as pool:
@@ -109,7 +109,11 @@ def _run_mutation(proof: Proof, mutation: Mutation, progress: Callable[[str], No
         # The claim has its verdict all the same.
         progress(stale)
         return Verdict(status="STALE", step=None, seconds=0.0, log=folder)
-    _emit(proof, folder, mutation.name)
+    try:
+        _emit(proof, folder, mutation.name)
+    except FormalError as error:
+        progress(f"{mutation.name}: {error}")
+        return Verdict(status="ERROR", step=None, seconds=0.0, log=folder)
     progress(f"{proof.name}: {mutation.name}")
     return solve(folder, "check", mode="bmc", depth=proof.depth, any_memory=proof.any_memory, trace=False)
 

@@ -29,9 +29,8 @@ MUTATIONS = (
         old="take.eq(payload.valid & receiving)", new="take.eq(receiving)",
     ),
     Mutation(
-        name="acknowledgement-taken-without-valid", module="rtl.cou.piece_writer",
-        old="report.valid.eq(done.valid & unacknowledged.o.valid & last)",
-        new="report.valid.eq(unacknowledged.o.valid & last & ~done.payload.error)",
+        name="loaded-without-an-item", module="rtl.kit.register",
+        old="with m.If(taken if self.guarded else ~full):", new="with m.If(~full):",
     ),
 )
 """Defects that must be found."""

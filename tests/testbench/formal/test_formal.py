@@ -96,6 +96,18 @@ def test_a_stale_mutation_keeps_the_verdict() -> None:
     assert any(line.startswith("queue: PASS in ") for line in said)
 
 
+def test_a_mutation_that_cannot_be_built_keeps_the_others() -> None:
+    """Its proof does not hold; what comes behind it is run all the same."""
+    proof = find_proof("queue")
+    broken = Mutation(
+        name="broken", module="rtl.kit.queue", old="pop.eq(take & ring.occupied),", new="pop.eq(take_it),",
+    )
+    (outcome,) = run([replace(proof, mutations=(broken, *proof.mutations[:1]))])
+    assert outcome.verdict.status == "PASS"
+    assert [verdict.status for _, verdict in outcome.caught] == ["ERROR", "FAIL"]
+    assert not outcome.holds
+
+
 def test_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nothing"]) == 2
     assert "must be one of queue" in capsys.readouterr().err
