@@ -220,6 +220,10 @@ SWITCH_PAGE = Page((
         RegisterField("channel_1", 31, 16, Access.RO, "Of virtual channel 1."),
     )),
     Register("port_link", 0x034, "The end of the link of port_select; one without `link.reliable` is always up.", _link_fields),
+    Register("port_source", 0x038, "Whose packets the input of port_select lets in; written for that port. Set where a NIC is connected, so that no node speaks for another.", (
+        RegisterField("node_id", 23, 0, Access.RW, "NodeID of the node behind the port."),
+        RegisterField("check", 31, 31, Access.RW, "Packets of other sources, and those without one, are discarded and counted in `forged`."),
+    )),
     number("mft_mask", 0x200, Access.RW, "Register n: ports of MLID 0xC000 + 32 block + n; bit b is port 16 group + b. Reset value of the table: no port.", width=16, count=32),
 ))
 """Registers of a switch, in its own address space."""
@@ -241,5 +245,6 @@ SWITCH_COUNTERS = Counters(SWITCH_COUNTERS_AT, (
     Counter("malformed", "Packets that came in and were discarded: they ended before their destination."),
     *LINK_COUNTERS,
     Counter("link_lost", "Packets thrown away because the link was down for too long; of those that had been sent some may have come."),
+    Counter("forged", "Packets that came in and were discarded: their source is not that of `port_source`. They count in `discarded` too."),
 ))
 """Counters of the port in port_select, as EVENT_COUNTERS."""

@@ -13,7 +13,8 @@ from rtl.abi import fields, word
 from rtl.interface import LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.switch.multicast_table import COLOUR_BITS, GROUP_BITS, GROUP_PORTS, mft_address
-from rtl.switch.port_statistics import COUNT_BITS, COUNTER_BITS
+from rtl.switch.port_sources import PortSource
+from rtl.switch.port_statistics import CountSignature
 from rtl.switch.route_table import PORT_BITS
 
 ADDRESS_BITS = 12
@@ -77,8 +78,12 @@ class SwitchControl(wiring.Component):
         Figures of that port, both channels, in the cycle after.
     link : ``In(LinkState)``
         Of that port's link, in the cycle after.
-    counter_ask, counter, counter_answered, counter_value
-        Port of :class:`rtl.switch.port_statistics.PortStatistics`.
+    source_set : ``Out(1)``, source : ``Out(PortSource)``
+        The source of `port` is written.
+    port_source : ``In(PortSource)``
+        That of `port`, in the cycle after.
+    count : ``Out(CountSignature())``
+        Counters of `port`.
     """
 
     def __init__(self, *, radix: int, entries: int, mft_entries: int):
@@ -97,8 +102,8 @@ class SwitchControl(wiring.Component):
             "port": Out(PORT_BITS),
             "credits": In(REGISTER_BITS), "depth": In(REGISTER_BITS), "depth_peak": In(REGISTER_BITS),
             "link": In(LinkState),
-            "counter_ask": Out(1), "counter": Out(COUNTER_BITS), "counter_answered": In(1),
-            "counter_value": In(COUNT_BITS),
+            "source_set": Out(1), "source": Out(PortSource), "port_source": In(PortSource),
+            "count": Out(CountSignature()),
         })
 
     def elaborate(self, platform):
@@ -129,6 +134,9 @@ class SwitchControl(wiring.Component):
             "port_depth": self.depth,
             "port_depth_peak": self.depth_peak,
             "port_link": self.link.as_value(),
+            "port_source": word(
+                SWITCH_PAGE["port_source"], node_id=self.port_source.node_id, check=self.port_source.check,
+            ),
         }
         readable = {register.name for register in SWITCH_PAGE if register.access is not Access.WO}
         assert set(values) | {"mft_mask"} == readable
@@ -159,11 +167,11 @@ class SwitchControl(wiring.Component):
                 m.d.sync += [answer.data.eq(high), answer.error.eq(0)]
                 with m.If(~addr[2]):
                     m.d.sync += [answering.eq(0), counting.eq(1)]
-        m.d.comb += [self.counter_ask.eq(counting), self.counter.eq(addr[3:])]
-        with m.If(counting & self.counter_answered):
+        m.d.comb += [self.count.ask.eq(counting), self.count.counter.eq(addr[3:])]
+        with m.If(counting & self.count.answered):
             m.d.sync += [
                 counting.eq(0), answering.eq(1),
-                answer.data.eq(self.counter_value), high.eq(self.counter_value[32:]),
+                answer.data.eq(self.count.value), high.eq(self.count.value[32:]),
             ]
         with m.If(answering & front.i_read.ready):
             m.d.sync += answering.eq(0)
@@ -175,7 +183,10 @@ class SwitchControl(wiring.Component):
         write = front.o_write.payload
         has_port = write.data < self.radix
         written = fields(SWITCH_PAGE["mft_block"], write.data)
+        source = fields(SWITCH_PAGE["port_source"], write.data)
         m.d.comb += [
+            self.source.node_id.eq(source.node_id), self.source.check.eq(source.check),
+            self.source_set.eq(front.o_write.valid & (write.addr == SWITCH_PAGE["port_source"].offset)),
             front.o_write.ready.eq(1),
             self.o_entry.payload.node_id.eq(registers.table_select),
             self.o_entry.payload.port.eq(write.data),

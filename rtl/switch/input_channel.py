@@ -9,8 +9,10 @@ from firmware_models.abi import formats
 from rtl.switch.channel_queues import ChannelQueues
 from rtl.switch.channel_store import ChannelStore
 from rtl.switch.choice import union
+from rtl.switch.port_sources import PortSource
 from rtl.switch.route_table import PORT_BITS
 from rtl.switch.sizes import SwitchSizes
+from rtl.switch.source_check import SourceCheck
 
 _offset = formats.PACKET_HEADER.offset
 
@@ -76,6 +78,9 @@ class InputChannel(wiring.Component):
 
     The way of a packet is looked up while it is being stored: the tables answer in the cycle after the flit with the
     destination, whatever other flits come. Packets that end before it are lost, multicasts without ports dropped.
+    A packet whose source is not the one that is let in becomes a multicast without ports; so does one that ends before
+    its source. Where the source stands in the flit behind the destination a packet is queued in the cycle in which that
+    flit is on the link, so that the check costs no time.
 
     Timing: with the destination in its first flit a packet is offered two cycles after that flit; one flit later where
     the destination stands in the second (64 bits). ``data`` is that of the cycle before.
@@ -92,6 +97,8 @@ class InputChannel(wiring.Component):
     port, mft_ports : ``In``
         What the tables say to the flit of the cycle before: port of a unicast, ports of a multicast but that which it
         came by.
+    source : ``In(PortSource)``
+        Whose packets are let in.
     candidate : ``Out(CandidateSignature)``
         Towards the matching.
     accepts : ``In(radix)``
@@ -100,8 +107,9 @@ class InputChannel(wiring.Component):
         Flits that leave.
     owes : ``Out(1)``, paid : ``In(1)``
         A credit is to return; one does.
-    dropped, lost : ``Out(1)``
-        A multicast without ports, a packet without destination has been discarded.
+    dropped, lost, forged : ``Out(1)``
+        A multicast without ports, a packet without destination has been discarded; one of another source is going to
+        be, and is `dropped` then.
     depth, peak : ``Out``
         Flits in the buffer, now and at most since reset.
     """
@@ -111,9 +119,11 @@ class InputChannel(wiring.Component):
         radix = sizes.radix
         super().__init__({
             "here": In(1), "flit": In(sizes.flit), "port": In(PORT_BITS), "mft_ports": In(radix),
+            "source": In(PortSource),
             "candidate": Out(CandidateSignature(radix)), "accepts": In(radix),
             "o": Out(PassageSignature(sizes)).array(sizes.readers),
             "owes": Out(1), "paid": In(1), "dropped": Out(1), "lost": Out(1),
+            "forged": Out(1),
             "depth": Out(range(sizes.buffer_flits + 1)), "peak": Out(range(sizes.buffer_flits + 1)),
         })
 
@@ -151,7 +161,7 @@ class InputChannel(wiring.Component):
         # Of a packet is kept: its name, and what the first flit says of it.
         flit_index, inside = Signal(range(dest_flit + 2)), Signal()
         name = Signal(range(sizes.n_granules))
-        short, multicast, asked = Signal(), Signal(), Signal()
+        short, multicast = Signal(), Signal()
         m.d.comb += [
             self.lost.eq(here & incoming.last & (flit_index < dest_flit)),
             store.write.eq(here & ~self.lost),
@@ -170,14 +180,14 @@ class InputChannel(wiring.Component):
                     short.eq(incoming.data[_offset("length"):][:formats.LENGTH_BITS] <= formats.PAYLOAD_BYTES),
                     multicast.eq(incoming.data[_offset("multicast")]),
                 ]
-        m.d.sync += asked.eq(here & (flit_index == dest_flit))
-
+        m.submodules.check = check = SourceCheck(sizes=sizes)
         m.d.comb += [
-            queues.push.valid.eq(asked),
-            queues.push.payload.name.eq(name),
-            queues.push.payload.short.eq(short),
-            queues.push.payload.multicast.eq(multicast),
-            queues.push.payload.ports.eq(Mux(multicast, self.mft_ports, 1 << self.port)),
+            check.here.eq(here), check.flit.eq(incoming), check.flit_index.eq(flit_index),
+            check.multicast.eq(multicast), check.ports.eq(Mux(multicast, self.mft_ports, 1 << self.port)),
+            check.source.eq(self.source), self.forged.eq(check.forged),
+            queues.push.valid.eq(check.o.valid), queues.push.payload.name.eq(name),
+            queues.push.payload.short.eq(short), queues.push.payload.multicast.eq(check.o.payload.multicast),
+            queues.push.payload.ports.eq(check.o.payload.ports),
         ]
         return name, inside
 

@@ -12,6 +12,7 @@ from rtl.kit.round_robin import RoundRobin
 from rtl.link.link_rx import N_VCS
 from rtl.switch.input_channel import CandidateSignature, InputChannel
 from rtl.switch.multicast_table import MulticastLookupSignature
+from rtl.switch.port_sources import PortSource
 from rtl.switch.port_statistics import Traffic
 from rtl.switch.route_table import RouteLookupSignature
 from rtl.switch.sizes import SwitchSizes
@@ -52,6 +53,8 @@ class InputPort(wiring.Component):
         The link.
     lookup : ``Out(RouteLookupSignature())``, mft : ``Out(MulticastLookupSignature(radix))``
         Unicast table; multicast table.
+    source : ``In(PortSource)``
+        Whose packets are let in.
     candidate : array of 2 ``Out(CandidateSignature)``
         Towards the matching of each channel.
     accepts : array of 2 ``In(radix)``
@@ -64,6 +67,8 @@ class InputPort(wiring.Component):
         Multicasts without ports that are discarded in this cycle.
     malformed : ``Out(1)``
         A packet without destination has been discarded.
+    forged : ``Out(1)``
+        A packet of another source than `source` is discarded.
     received : ``Out(Traffic)``
         What comes over the link in this cycle.
     depth, peak : arrays of 2 ``Out``
@@ -79,12 +84,14 @@ class InputPort(wiring.Component):
         super().__init__({
             "link": In(LinkSignature(sizes.data_width, marked=sizes.marked)),
             "lookup": Out(RouteLookupSignature()), "mft": Out(MulticastLookupSignature(radix)),
+            "source": In(PortSource),
             "candidate": Out(CandidateSignature(radix)).array(N_VCS),
             "accepts": In(radix).array(N_VCS),
             "sends": Out(radix).array(N_VCS, sizes.readers),
             "o": Out(CrossingSignature(sizes)).array(sizes.readers),
             "discarded": Out(2),
             "malformed": Out(1),
+            "forged": Out(1),
             "received": Out(Traffic),
             "depth": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
             "peak": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
@@ -111,6 +118,7 @@ class InputPort(wiring.Component):
                 channel.here.eq(arrived & (incoming.vc == vc)), channel.flit.eq(incoming),
                 # A multicast does not go back to where it came from.
                 channel.port.eq(self.lookup.port), channel.mft_ports.eq(self.mft.ports & ~(1 << self.number)),
+                channel.source.eq(self.source),
                 channel.accepts.eq(self.accepts[vc]),
                 *(seen.eq(reader.ports) for seen, reader in zip(self.sends[vc], channel.o, strict=True)),
                 self.depth[vc].eq(channel.depth), self.peak[vc].eq(channel.peak),
@@ -119,6 +127,7 @@ class InputPort(wiring.Component):
         m.d.comb += [
             *(last.passed.eq(first.reading) for last, first in zip(low.o, high.o, strict=True)),
             self.discarded.eq(low.dropped + high.dropped), self.malformed.eq(low.lost | high.lost),
+            self.forged.eq(low.forged | high.forged),
         ]
 
         # One credit a cycle returns, of both channels in turn.

@@ -23,13 +23,34 @@ Traffic = data.StructLayout({"flit": 1, "packet": 1})
 """Of a link in one cycle: a flit moves; it is the last one of a packet."""
 
 
+class CountSignature(wiring.Signature):
+    """A question for a count, seen from whoever asks.
+
+    Members
+    -------
+    ask : ``Out(1)``
+        Held until ``answered``: the value of `counter` is wanted.
+    counter : ``Out``
+        Which one.
+    answered : ``In(1)``
+        ``value`` is the answer.
+    value : ``In(64)``
+        The count.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "ask": Out(1), "counter": Out(COUNTER_BITS), "answered": In(1), "value": In(COUNT_BITS),
+        })
+
+
 class PortStatistics(wiring.Component):
     """Counts events in 64 bits, in one memory for all counters.
 
     Each counter has a few bits of its own. A walk visits one counter a cycle and adds its bits to the memory; a read
     waits for the walk, so that it is exact: the sum of the cycles before the answer.
 
-    Timing: an answer takes at most a walk, which is as many cycles as there are counters, and two more.
+    Timing: an answer takes at most a walk, which is as many cycles as there are counters, and four more.
 
     Parameters
     ----------
@@ -44,14 +65,10 @@ class PortStatistics(wiring.Component):
         What happens, but on reliable links.
     links : array of `n_ports` ``In(LinkStatus)``
         With `reliable`: pulses of each link, counted as ``link_falls`` and so on.
-    ask : ``In(1)``
-        Held until ``answered``: the value of `counter` of `port` is wanted.
-    port, counter : ``In``
-        Which one. Ports that are not there must not be asked for.
-    answered : ``Out(1)``
-        ``value`` is the answer.
-    value : ``Out(64)``
-        The count.
+    port : ``In``
+        Whose counts are asked for. Ports that are not there must not be.
+    read : ``In(CountSignature())``
+        Questions.
     """
 
     def __init__(self, *, n_ports: int, reliable: bool = False):
@@ -61,8 +78,7 @@ class PortStatistics(wiring.Component):
         super().__init__({
             **({"links": In(LinkStatus).array(n_ports)} if reliable else {}),
             "events": In(port_events()).array(n_ports),
-            "ask": In(1), "port": In(range(n_ports)), "counter": In(COUNTER_BITS),
-            "answered": Out(1), "value": Out(COUNT_BITS),
+            "port": In(range(n_ports)), "read": In(CountSignature()),
         })
 
     def elaborate(self, platform):
@@ -79,7 +95,7 @@ class PortStatistics(wiring.Component):
         # A walk in which nothing came ends in rest: all own bits are in the memory. An event or a question begins one.
         resting, stirred, comes = Signal(), Signal(), Signal()
         happens = [self._happens(m, p) for p in range(self.n_ports)]
-        m.d.sync += comes.eq(Cat(events.as_value().any() for events in happens).any() | self.ask)
+        m.d.sync += comes.eq(Cat(events.as_value().any() for events in happens).any() | self.read.ask)
         with m.If(comes):
             m.d.sync += [resting.eq(0), stirred.eq(1)]
         with m.Elif((kind == n_kinds - 1) & last_port):
@@ -115,11 +131,14 @@ class PortStatistics(wiring.Component):
         # The written sum is the one that a read wants, if the walk is there.
         meant = Signal()
         m.d.sync += [
-            meant.eq(~resting & self.ask & ~meant & ~self.answered & (kind == self.counter) & (port == self.port)),
-            self.answered.eq(meant),
+            meant.eq(
+                ~resting & self.read.ask & ~meant & ~self.read.answered & (kind == self.read.counter)
+                & (port == self.port)
+            ),
+            self.read.answered.eq(meant),
         ]
         with m.If(meant):
-            m.d.sync += self.value.eq(write.data)
+            m.d.sync += self.read.value.eq(write.data)
         return m
 
     def _happens(self, m: Module, port: int) -> data.View:

@@ -64,6 +64,13 @@ class SwitchSizes:
         return first // self.data_width
 
     @property
+    def source_flit(self) -> int:
+        """Number of the flit that holds `source_id`, the same as `dest_flit` or the next one."""
+        number = formats.PACKET_HEADER.offset("source_id") // self.data_width
+        assert number in (self.dest_flit, self.dest_flit + 1)
+        return number
+
+    @property
     def granule_flits(self) -> int:
         """Flits of a granule of the buffer: a header, so that small packets waste nothing."""
         return self.header_flits

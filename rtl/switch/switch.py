@@ -19,6 +19,7 @@ from rtl.switch.control import ADDRESS_BITS, SwitchControl
 from rtl.switch.input_port import InputPort
 from rtl.switch.multicast_table import MulticastTable
 from rtl.switch.output_port import OutputPort
+from rtl.switch.port_sources import PortSources
 from rtl.switch.port_statistics import PortStatistics
 from rtl.switch.port_view import PortView
 from rtl.switch.route_table import RouteTable
@@ -84,6 +85,7 @@ class Switch(wiring.Component):
 
         m.submodules.statistics = PortStatistics(n_ports=sizes.radix, reliable=self.config.link.reliable)
         m.submodules.view = PortView(sizes=sizes)
+        m.submodules.sources = sources = PortSources(radix=sizes.radix)
         m.submodules.allocator = Allocator(sizes=sizes)
         inputs = [InputPort(sizes=sizes, number=number) for number in ports]
         outputs = [OutputPort(sizes=sizes) for _ in ports]
@@ -95,6 +97,11 @@ class Switch(wiring.Component):
             connect(m, inputs[number].lookup, table.lookup[number])
             connect(m, inputs[number].mft, mft.lookup[number])
             connect(m, sender, flipped(self.tx[number]))
+            m.d.comb += inputs[number].source.eq(sources.o[number])
+        m.d.comb += [
+            sources.port.eq(control.port), sources.set.eq(control.source_set), sources.source.eq(control.source),
+            control.port_source.eq(sources.shown),
+        ]
         self._connect_registers(m, inputs, outputs)
         self._connect_crossbar(m, inputs, outputs)
         return m
@@ -102,10 +109,9 @@ class Switch(wiring.Component):
     def _connect_registers(self, m: Module, inputs: list[InputPort], outputs: list[OutputPort]) -> None:
         """Events that are counted, and figures of the port that software looks at."""
         control, statistics, view = m.submodules.control, m.submodules.statistics, m.submodules.view
+        connect(m, control.count, statistics.read)
         m.d.comb += [
-            statistics.ask.eq(control.counter_ask), statistics.port.eq(control.port),
-            statistics.counter.eq(control.counter), control.counter_answered.eq(statistics.answered),
-            control.counter_value.eq(statistics.value), view.port.eq(control.port),
+            statistics.port.eq(control.port), view.port.eq(control.port),
             control.credits.eq(view.port_credits), control.depth.eq(view.port_depth),
             control.depth_peak.eq(view.port_depth_peak), control.link.eq(view.port_link),
         ]
@@ -115,6 +121,7 @@ class Switch(wiring.Component):
                 events.rx_flits.eq(source.received.flit), events.rx_packets.eq(source.received.packet),
                 events.tx_flits.eq(sink.sent_on.flit), events.tx_packets.eq(sink.sent_on.packet),
                 events.discarded.eq(source.discarded), events.malformed.eq(source.malformed),
+                events.forged.eq(source.forged),
                 *(events[f"stalls_{vc}"].eq(m.submodules.allocator.stalled[vc][number]) for vc in range(N_VCS)),
             ]
             for vc in range(N_VCS):

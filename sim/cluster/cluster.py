@@ -80,6 +80,9 @@ class Cluster(ClusterFaults, ClusterInside):
         What has no reset begins with random values, so that a result that depends on one shows; otherwise with 0.
     player_credits : int
         Flits of each channel that a NIC or switch has room for (``link.buffer_flits``).
+    source_check : bool
+        If true, switches let in only packets of the node that is connected there, at each port with a node, played
+        ones included: others are counted in ``forged``.
 
     Raises
     ------
@@ -91,7 +94,7 @@ class Cluster(ClusterFaults, ClusterInside):
         self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
         links: LinkTiming | None = None, seed: int = 0, waves: Waves | None = None,
         check_boundary: bool = False, execution: Execution | None = None, players: int = 0, player_credits: int = 0,
-        random_start: bool = True,
+        random_start: bool = True, source_check: bool = False,
     ):
         memory, links, execution = memory or MemoryTiming(), links or LinkTiming(), execution or Execution()
         self.topology = topology
@@ -125,7 +128,7 @@ class Cluster(ClusterFaults, ClusterInside):
             for node in range(n_nics)
         ]
         """Host memory of each node, byte by byte; shared with the simulation."""
-        self._program_routes()
+        self._program_switches(source_writes(topology) if source_check else [])
 
     def close(self) -> None:
         """Ends the simulation and completes the waveform. The memories must not be used any more."""
@@ -291,13 +294,31 @@ class Cluster(ClusterFaults, ClusterInside):
             raise SimulationFaultError(f"cycle {self.cycle}: {reason}")
         return outcome
 
-    def _program_routes(self) -> None:
-        for switch, writes in enumerate(route_writes(self.topology)):
-            for address, value in writes:
-                self.write_switch_register(switch, address, value)
+    def _program_switches(self, further: list[tuple[int, int, int]]) -> None:
+        """Enters the routes, and what is written `further`: switch, address, value."""
+        routes = [
+            (switch, *write) for switch, writes in enumerate(route_writes(self.topology)) for write in writes
+        ]
+        for switch, address, value in (*routes, *further):
+            self.write_switch_register(switch, address, value)
         if not self.run(1_000_000):
             raise RegisterAccessError("a switch did not take its routes")
         self.check_registers()
+
+
+def source_writes(topology: Topology) -> list[tuple[int, int, int]]:
+    """Register writes (switch, address, value) by which each port with a node lets in packets of that node alone."""
+    page = {register.name: register.offset for register in registers.SWITCH_PAGE}
+    ends = [
+        (switch, node.number) for cable in topology.cables for switch, node in (cable, cable[::-1])
+        if switch.is_switch and not node.is_switch
+    ]
+    return [
+        (switch.number, page[name], value) for switch, node_id in ends for name, value in (
+            ("port_select", switch.port),
+            ("port_source", registers.SWITCH_PAGE.pack("port_source", node_id=node_id, check=1)),
+        )
+    ]
 
 
 def route_writes(topology: Topology) -> list[list[tuple[int, int]]]:

@@ -7,6 +7,7 @@ _QUEUES = "rtl.switch.channel_queues"
 _OUTPUT = "rtl.switch.output_port"
 _ROUTES = "rtl.switch.route_table"
 _MFT = "rtl.switch.multicast_table"
+_CHECK = "rtl.switch.source_check"
 _CONTRACTS = "testbench.formal.contracts.switch"
 
 SWITCH_PROOFS: tuple[Proof, ...] = (
@@ -137,6 +138,49 @@ SWITCH_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="writes-all-groups", module=_MFT, old="self.write.valid & (entry.group == group) & ",
                 new="self.write.valid & ",
+            ),
+        ),
+    ),
+    Proof(
+        name="source-check",
+        claim="each packet is judged once; of another source, or without one, it goes nowhere; else to its outputs",
+        contract="testbench.formal.contracts.source_check:SourceCheckContract",
+        parameters={"data_width": 64},
+        mode="prove",
+        depth=20,
+        mutations=(
+            Mutation(name="no-source-is-a-good-one", module=_CHECK, old="(ended | other)", new="other"),
+            Mutation(
+                name="outputs-of-a-later-cycle", module=_CHECK, old="Mux(waits, kept, self.ports)", new="self.ports",
+            ),
+            Mutation(
+                name="judged-before-the-source", module=_CHECK, old="judged.eq(~check | ended | self.here)",
+                new="judged.eq(1)",
+            ),
+            Mutation(
+                name="judged-twice", module=_CHECK, old="waits.eq((asked | waits) & ~judged)",
+                new="waits.eq(asked | (waits & ~judged))",
+            ),
+            Mutation(
+                name="forged-copies", module=_CHECK, old="Mux(self.forged, 0, Mux(waits,",
+                new="Mux(self.forged & ~self.multicast, 0, Mux(waits,",
+            ),
+            Mutation(
+                name="sources-below-it", module=_CHECK, old="!= self.source.node_id", new="> self.source.node_id",
+            ),
+        ),
+    ),
+    Proof(
+        name="source-check-wide",
+        claim="the same where the source stands in the flit of the destination",
+        contract="testbench.formal.contracts.source_check:SourceCheckContract",
+        parameters={"data_width": 256},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="source-of-the-next-flit", module=_CHECK, old="asked & check & differs",
+                new="asked & check & other",
             ),
         ),
     ),

@@ -59,6 +59,17 @@ class Fabric:
         await self.registers.write_dword(REGISTERS["default_port"], port)
         self.model.default_port = port
 
+    async def set_source(self, port: int, *, check: bool) -> None:
+        """Has the packets of a port checked, or no longer: they come from the NodeID that is the port's number."""
+        await self.select(port)
+        word = SWITCH_PAGE.pack("port_source", node_id=port, check=check)
+        await self.registers.write_dword(REGISTERS["port_source"], word)
+        assert await self.registers.read_dword(REGISTERS["port_source"]) == word
+        if check:
+            self.model.sources[port] = port
+        else:
+            self.model.sources.pop(port, None)
+
     async def set_group(self, mlid: int, ports: Iterable[int]) -> None:
         """Writes the ports of a multicast group."""
         self.model.groups[mlid] = set(ports)
@@ -72,12 +83,15 @@ class Fabric:
 
     def send(
         self, source: int, dest_id: int, vc: int, *, longest: int = 12, mlid: int | None = None, honest: bool = True,
-        exactly: int | None = None,
+        exactly: int | None = None, claims: int | None = None,
     ) -> int:
-        """Queues a random packet to a node, or with `mlid` to a group; returns the number of its flits."""
+        """Queues a random packet to a node, or with `mlid` to a group; returns the number of its flits.
+
+        One that `claims` to be of another source must be discarded.
+        """
         flits = random_packet(
-            self.numbers, source=source, dest_id=dest_id, data_width=self.size.data_width, longest=longest, mlid=mlid,
-            honest=honest, exactly=exactly,
+            self.numbers, source=source if claims is None else claims, dest_id=dest_id,
+            data_width=self.size.data_width, longest=longest, mlid=mlid, honest=honest, exactly=exactly,
         )
         self.model.enter(source, vc, flits)
         self.sources[source].append((vc, flits))

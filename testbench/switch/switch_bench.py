@@ -6,6 +6,7 @@ from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
+from firmware_models.abi.formats import FIRST_MLID
 from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, MFT_GROUP_PORTS, SWITCH_PAGE
 from testbench import clock
 from testbench.coverage import cover
@@ -241,6 +242,38 @@ async def packets_without_destination_are_discarded(dut: SimHandleBase) -> None:
     for source in fabric.ports:
         fabric.send(source, 2, 0)
         fabric.send(source, 1, 1)
+    await fabric.settle()
+    await fabric.check_figures()
+
+
+@cocotb.test()
+async def no_node_speaks_for_another(dut: SimHandleBase) -> None:
+    """Behind a port that is checked only packets of its node come out, unicasts and multicasts, on both channels; the
+    others are discarded and counted. Ports that are not checked let in everything; so does one whose check ends."""
+    fabric = Fabric(dut)
+    await fabric.start()
+    await fabric.set_group(FIRST_MLID, fabric.ports)
+    checked = [port for port in fabric.ports if port % 2 == 0]
+    for port in checked:
+        await fabric.set_source(port, check=True)
+
+    def traffic(*, claims: bool) -> None:
+        for _ in range(12):
+            for source in fabric.ports:
+                for vc in VCS:
+                    mlid = FIRST_MLID if fabric.numbers.random() < 0.4 else None
+                    fabric.send(source, fabric.numbers.choice(fabric.ports), vc, mlid=mlid)
+                    if claims and source in checked:
+                        claimed = fabric.numbers.choice((source ^ 1, source ^ 1 << 23, source ^ 0xFFFFFF))
+                        fabric.send(source, fabric.numbers.choice(fabric.ports), vc, mlid=mlid, claims=claimed)
+
+    traffic(claims=True)
+    await fabric.settle()
+    await fabric.check_figures()
+    assert all(fabric.model.counts["forged", port] == (24 if port in checked else 0) for port in fabric.ports)
+    for port in checked:
+        await fabric.set_source(port, check=False)
+    traffic(claims=False)
     await fabric.settle()
     await fabric.check_figures()
 

@@ -45,6 +45,8 @@ class SwitchModel:
     table: dict[int, int] = field(default_factory=dict)
     groups: dict[int, set[int]] = field(default_factory=dict)
     """Ports of each MLID."""
+    sources: dict[int, int] = field(default_factory=dict)
+    """NodeID whose packets a port lets in, of ports that are checked."""
     received: int = 0
     counts: Counter[tuple[str, int]] = field(default_factory=Counter)
     """Expected values of the switch's counters, by counter and port."""
@@ -69,11 +71,14 @@ class SwitchModel:
         return (self.groups.get(header["mlid"], set()) if known else set()) - {ingress}
 
     def enter(self, port: int, vc: int, flits: list[int]) -> None:
-        """A packet goes into the switch at `port`; its header must say so in `source_id`."""
+        """A packet goes into the switch at `port`; its header must say so in `source_id`, unless it is to be discarded
+        for what it says."""
         header = header_of(flits, self.data_width)
-        assert header["source_id"] == port
-        ports = self.ports_of(header, port)
+        forged = header["source_id"] != self.sources.get(port, header["source_id"])
+        assert forged or header["source_id"] == port
+        ports = set() if forged else self.ports_of(header, port)
         self.count("rx", port, flits)
+        self.counts["forged", port] += forged
         self.counts["discarded", port] += not ports
         for target in ports:
             self._expected[target, port, vc, header["multicast"]].append(flits)

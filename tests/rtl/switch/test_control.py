@@ -14,13 +14,15 @@ from testbench.parts.simulation import Takes, fields, run
 AT = {register.name: register.offset for register in SWITCH_PAGE}
 MASKS = range(AT["mft_mask"], AT["mft_mask"] + 4 * SWITCH_PAGE["mft_mask"].count, 4)
 ENTRIES, MFT_ENTRIES = 64, 128
-FIGURES = ("port_credits", "port_depth", "port_depth_peak", "port_link")
+FIGURES = ("port_credits", "port_depth", "port_depth_peak", "port_link", "port_source")
+SOURCE_BITS = 0x80FFFFFF
+"""Bits of port_source that there are."""
 
 
 def figure(name: str, *at: int) -> int:
     """Any value that differs from place to place, as the switch around the registers would show it."""
-    bits = SWITCH_PAGE[name].width
-    return random.Random(f"{name}{at}").getrandbits(bits)
+    bits = random.Random(f"{name}{at}").getrandbits(SWITCH_PAGE[name].width)
+    return bits & SOURCE_BITS if name == "port_source" else bits
 
 
 class Registers:
@@ -34,6 +36,8 @@ class Registers:
         self.entries, self.masks = Takes(part.o_entry, rng), Takes(part.o_mask, rng)
         self.expected_entries: list[dict[str, int]] = []
         self.expected_masks: list[dict[str, int]] = []
+        self.sources: list[tuple[int, int]] = []
+        self.expected_sources: list[tuple[int, int]] = []
         self.bus = AxiLiteManager(part.s_axil, rng, draw_write=self._draw_write, draw_read=self._draw_read,
                                   on_write=self._written, on_read=self._read)
         self.ends = [self, self.bus, self.entries, self.masks]
@@ -72,6 +76,8 @@ class Registers:
             values["mft_block"] = data & 0xF00001FF
         elif write.addr == AT["table_port"] and data < self.radix:
             self.expected_entries.append({"node_id": values["table_select"], "port": data})
+        elif write.addr == AT["port_source"]:
+            self.expected_sources.append((values["port_select"], data & SOURCE_BITS))
         elif write.addr in MASKS:
             self.expected_masks.append({"colour": 32 * (block & 0x1FF) + (write.addr - MASKS[0]) // 4,
                                         "group": block >> 28, "mask": data & 0xFFFF})
@@ -124,14 +130,16 @@ class Registers:
         part = self.part
         self.cycles_left -= 1
         figures = (part.credits, part.depth, part.depth_peak, part.link.as_value())
-        for name, signal in zip(FIGURES, figures, strict=True):
+        for name, signal in zip(FIGURES, figures, strict=False):
             context.set(signal, figure(name, self.asked))
+        source = figure("port_source", self.asked)
+        context.set(part.port_source, {"node_id": source & 0xFFFFFF, "check": source >> 31})
         context.set(part.mft_mask, figure("mft_mask", *self.address))
         self.answers = self.wait > 0 and self.rng.random() < 0.3
         if self.answers:
             self.counter_value = self.rng.getrandbits(64)
-        context.set(part.counter_answered, self.answers)
-        context.set(part.counter_value, self.counter_value if self.answers else self.rng.getrandbits(64))
+        context.set(part.count.answered, self.answers)
+        context.set(part.count.value, self.counter_value if self.answers else self.rng.getrandbits(64))
 
     def settle(self, read) -> None:
         """Looks at what is asked for."""
@@ -141,10 +149,12 @@ class Registers:
         self.asked, self.address = read(part.port), (read(part.mft_address.colour), read(part.mft_address.group))
         if self.bus.read is not None:
             self.allowed |= {self._shows(self.bus.read, values) for values in (self.before, self.values)}
-        asks = read(part.counter_ask)
+        if read(part.source_set):
+            self.sources.append((read(part.port), read(part.source.node_id) | read(part.source.check) << 31))
+        asks = read(part.count.ask)
         if asks:
             assert self.bus.read is not None
-            assert self.bus.read == SWITCH_COUNTERS.address + 8 * read(part.counter)
+            assert self.bus.read == SWITCH_COUNTERS.address + 8 * read(part.count.counter)
         assert asks or not self.answers, "a question taken back"
         self.wait = asks if not self.answers else 0
 
@@ -161,16 +171,20 @@ def test_registers(radix: int, seed: int) -> None:
              for shape, taken in zip(shapes, (registers.entries, registers.masks), strict=True)]
     assert found == [registers.expected_entries, registers.expected_masks]
     assert all(found)
+    assert registers.sources == registers.expected_sources
+    assert len(registers.sources) > 2
     assert min(counts["bad write"], counts["bad read"], counts["read mft_mask"], counts["read counter"]) > 0, counts
     assert all(counts[f"read {register.name}"] for register in SWITCH_PAGE if register.access is not Access.WO), counts
 
 
 @pytest.mark.parametrize(("old", "new"), [
     pytest.param("has_port = write.data < self.radix", "has_port = write.data <= self.radix", id="a-port-too-many"),
-    pytest.param("high.eq(self.counter_value[32:])", "high.eq(self.counter_value[:32])", id="half-of-a-counter"),
+    pytest.param("high.eq(self.count.value[32:])", "high.eq(self.count.value[:32])", id="half-of-a-counter"),
     pytest.param("front.o_write.ready.eq(self.o_mask.ready)", "front.o_write.ready.eq(1)", id="a-mask-lost"),
     pytest.param('"port_depth_peak": self.depth_peak', '"port_depth_peak": self.depth', id="depth-for-its-peak"),
-    pytest.param("(address < SWITCH_COUNTERS.end)", "(address < SWITCH_COUNTERS.address + 128)", id="no-such-counter"),
+    pytest.param("(address < SWITCH_COUNTERS.end)", "(address < SWITCH_COUNTERS.address + 136)", id="no-such-counter"),
+    pytest.param("check=self.port_source.check", "check=0", id="a-check-not-shown"),
+    pytest.param("self.source.check.eq(source.check)", "self.source.check.eq(1)", id="checks-always"),
     pytest.param("self.mft_address.group.eq(group)", "self.mft_address.group.eq(0)", id="group-of-a-mask"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
 RADIX, CYCLES = 4, 1200
-LENGTH, MULTICAST = (formats.PACKET_HEADER.offset(name) for name in ("length", "multicast"))
+LENGTH, MULTICAST, SOURCE = (formats.PACKET_HEADER.offset(name) for name in ("length", "multicast", "source_id"))
 LENGTH_BITS, MINI_BYTES = 16, 64
 
 
@@ -30,8 +30,9 @@ def sizes(width: int, readers: int, *, reliable: bool) -> SwitchSizes:
 class Packet:
     """A packet that comes: its flits, how many are there, and the outputs that it goes to, once they are known."""
 
-    def __init__(self, flits: list[tuple[int, int]], *, short: bool, multicast: bool, ports: int):
+    def __init__(self, flits: list[tuple[int, int]], *, short: bool, multicast: bool, ports: int, source: int | None):
         self.flits, self.short, self.multicast, self.ports, self.there = flits, short, multicast, ports, 0
+        self.source = source
 
     @property
     def complete(self) -> bool:
@@ -60,11 +61,15 @@ class Reader:
 class Channel:
     """The link, the tables and the matching around the part, beside a model of it."""
 
-    def __init__(self, size: SwitchSizes, rng: random.Random):
+    def __init__(self, size: SwitchSizes, rng: random.Random, *, check: bool):
+        self.check, self.node = check, rng.getrandbits(formats.NODE_BITS)
+        self.queued: Packet | None = None
         self.size, self.rng, self.part = size, rng, InputChannel(sizes=size)
-        self.credits, self.cycles_left = size.buffer_flits, CYCLES
+        self.cycles = self.cycles_left = 2 * CYCLES if check else CYCLES
+        self.credits = size.buffer_flits
         self.coming: Packet | None = None
         self.looked_up: Packet | None = None
+        self.waiting_packet: Packet | None = None
         self.queues = [deque[Packet]() for _ in range(RADIX)]
         self.multicasts = deque[Packet]()
         self.readers = [Reader() for _ in range(size.readers)]
@@ -80,10 +85,15 @@ class Channel:
         first = rng.getrandbits(size.data_width) & ~((1 << LENGTH_BITS) - 1 << LENGTH | 1 << MULTICAST)
         data = [first | length << LENGTH | multicast << MULTICAST]
         data += [rng.getrandbits(size.data_width) for _ in range(count - 1)]
+        # Most packets are of the node that is let in; the source of others is another in one bit, or in all of them.
+        source = self.node if rng.random() < 0.85 else self.node ^ rng.choice((1 << rng.randrange(24), 0xFFFFFF))
+        flit, bit = divmod(SOURCE, size.data_width)
+        if flit < count:
+            data[flit] = data[flit] & ~(0xFFFFFF << bit) | source << bit
         bad = int(size.marked and rng.random() < 0.3)
         ports = rng.choice((0, *3 * [rng.getrandbits(RADIX)])) if multicast else 1 << rng.randrange(RADIX)
         return Packet([(word, bad * (k == count - 1)) for k, word in enumerate(data)], short=length <= MINI_BYTES,
-                      multicast=multicast, ports=ports)
+                      multicast=multicast, ports=ports, source=source if flit < count else None)
 
     def drive(self, context: Any) -> None:
         """Draws what comes, who takes flits, and what starts."""
@@ -98,6 +108,8 @@ class Channel:
         context.set(part.here, self.here)
         context.set(part.flit, {"data": data, "last": self.last if self.here else rng.getrandbits(1), "vc": 0,
                                 **({"bad": bad} if size.marked else {})})
+        context.set(part.source, {"node_id": self.node, "check": self.check})
+        # The tables answer once, in the cycle after the destination.
         ports = self.looked_up.ports if self.looked_up else 0
         multicast = self.looked_up is not None and self.looked_up.multicast
         context.set(part.mft_ports, ports if multicast else rng.getrandbits(RADIX))
@@ -169,6 +181,13 @@ class Channel:
         names = ("busy", "at_last", "ending", "holds", "keeps", "kept")
         assert [read(getattr(candidate, name)) for name in names] == [getattr(self, name) for name in names]
         drop = self.nowhere and (not self.busy or self.ending)
+        # A packet is queued when the tables have answered, and when its source is there if that is checked.
+        packet, source_flit = self.waiting_packet, SOURCE // self.size.data_width
+        there = packet is not None and packet.there + (self.here and packet is self.coming)
+        self.queued = packet if packet is not None and (
+            not self.check or packet.complete or there > source_flit) else None
+        self.forged = self.check and self.queued is not None and packet.source != self.node
+        assert read(part.forged) == self.forged
         assert (read(part.lost), read(part.dropped), read(part.owes)) == (self.lost, drop, self.owes)
         assert (read(part.depth), read(part.peak)) == (self.depth, self.peak)
         for number, (reader, passage) in enumerate(zip(self.readers, part.o, strict=True)):
@@ -211,31 +230,38 @@ class Channel:
             queue = self.queues[self.start.bit_length() - 1]
             started.packet, started.holds, started.place, started.whole = queue.popleft(), self.start, 0, True
             counts["single"] += 1
-        if self.looked_up is not None:
-            packet = self.looked_up
+        if self.queued is not None:
+            packet = self.queued
+            if self.forged:
+                packet.multicast, packet.ports = True, 0
+                counts["cut short" if packet.source is None else "forged"] += 1
             (self.multicasts if packet.multicast else self.queues[packet.ports.bit_length() - 1]).append(packet)
+            self.waiting_packet = None
         self.looked_up = None
         if self.here:
             packet = self.coming
             if packet.there == self.size.dest_flit:
-                self.looked_up = packet
+                self.looked_up = self.waiting_packet = packet
             packet.there += 1
             if self.last:
                 self.coming = None
 
 
 @pytest.mark.parametrize(("width", "readers", "reliable"), [(64, 1, False), (64, 2, True), (256, 2, False)])
-@pytest.mark.parametrize("seed", range(2))
-def test_channel(width: int, readers: int, reliable: bool, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "check"), [(0, False), (1, True)])
+def test_channel(width: int, readers: int, reliable: bool, seed: int, check: bool) -> None:
     rng = random.Random(seed)
-    channel = Channel(sizes(width, readers, reliable=reliable), rng)
-    run(channel.part, [channel], cycles=CYCLES, rng=rng)
+    channel = Channel(sizes(width, readers, reliable=reliable), rng, check=check)
+    run(channel.part, [channel], cycles=channel.cycles, rng=rng)
     # All has left at the end, and all credits are back.
     assert (channel.depth, channel.owed, channel.credits) == (0, 0, channel.size.buffer_flits)
     counts = channel.counts
     assert min(counts[case] for case in ("single", "last copies", "incomplete", "cut-through")) > 5, counts
-    assert min(counts[case] for case in ("copies", "dropped")) > 0, counts
+    assert counts["dropped"] > 0, counts
+    assert counts["copies"] > 0 or check, counts
     assert counts["lost"] > 3 or not channel.size.dest_flit, counts
+    assert counts["forged"] > 5 or not check, counts
+    assert counts["cut short"] > 3 or not check or channel.size.source_flit == channel.size.dest_flit, counts
     assert counts["both"] > 5 or readers == 1, counts
 
 
@@ -247,9 +273,10 @@ def test_channel(width: int, readers: int, reliable: bool, seed: int) -> None:
     pytest.param("Mux(ends[number], 0, held)", "Mux(last[number], 0, held)", id="let-go-too-early"),
     pytest.param("~(inside & (name == queues.mc_name))", "~inside", id="incomplete-for-another"),
     pytest.param("& ~passage.passed", "", id="not-passed"),
+    pytest.param("check.source.eq(self.source), ", "", id="no-check"),
     pytest.param("queues.mc_waits & (following == 0)", "queues.mc_waits", id="copies-beside-each-other"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "InputChannel", changed(InputChannel, old, new))
     with pytest.raises(AssertionError):
-        test_channel(64, 2, True, 1)
+        test_channel(64, 2, True, 1, True)

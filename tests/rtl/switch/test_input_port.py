@@ -14,7 +14,8 @@ from testbench.parts.simulation import run
 from testbench.unit_config import UNIT
 
 RADIX, NUMBER, CYCLES, QUIET = 4, 2, 1000, 250
-FIELDS = ("length", "multicast", "dest_id", "mlid")
+FIELDS = ("length", "multicast", "dest_id", "mlid", "source_id")
+NODE = 0x5A17
 
 
 def sizes(width: int, readers: int, *, reliable: bool) -> SwitchSizes:
@@ -29,9 +30,10 @@ def sizes(width: int, readers: int, *, reliable: bool) -> SwitchSizes:
 class Packet:
     """A packet: its flits (data and mark), and the outputs that still have no copy of it."""
 
-    def __init__(self, rng: random.Random, size: SwitchSizes):
+    def __init__(self, rng: random.Random, size: SwitchSizes, *, check: bool):
         header = {name: rng.getrandbits(formats.PACKET_HEADER[name].width) for name in FIELDS}
         header["multicast"] = self.multicast = int(rng.random() < 0.4)
+        header["source_id"] = rng.choice((NODE, NODE, NODE, NODE ^ 1 << rng.randrange(24)))
         count, width = rng.choice((1, 2, size.short, size.longest, rng.randint(1, size.longest))), size.data_width
         bits = rng.getrandbits(count * width)
         for name, value in header.items():
@@ -40,7 +42,10 @@ class Packet:
         marks = [0] * (count - 1) + [int(size.marked and rng.random() < 0.3)]
         self.flits = [(bits >> k * width & (1 << width) - 1, mark) for k, mark in enumerate(marks)]
         self.malformed = count <= size.dest_flit
-        self.left = tables(header["dest_id"], header["mlid"])[self.multicast] & ~(self.multicast << NUMBER)
+        # A flit that holds other fields than the header's may be the last one.
+        self.forged = check and (header["source_id"] != NODE or count <= size.source_flit)
+        outputs = tables(header["dest_id"], header["mlid"])[self.multicast] & ~(self.multicast << NUMBER)
+        self.left = 0 if self.forged else outputs
 
 
 def tables(node_id: int, mlid: int) -> tuple[int, int]:
@@ -51,7 +56,8 @@ def tables(node_id: int, mlid: int) -> tuple[int, int]:
 class Port:
     """The link in front of the part, the tables beside it, and a matching behind it that starts packets at random."""
 
-    def __init__(self, size: SwitchSizes, rng: random.Random):
+    def __init__(self, size: SwitchSizes, rng: random.Random, *, check: bool):
+        self.check = check
         self.size, self.rng, self.part = size, rng, InputPort(sizes=size, number=NUMBER)
         self.cycles_left, self.credits = CYCLES, [size.buffer_flits] * 2
         self.coming: list[deque[tuple[int, int, int]]] = [deque(), deque()]
@@ -73,16 +79,18 @@ class Port:
         if valid:
             vc = rng.choice(able)
             if not self.coming[vc]:
-                packet = Packet(rng, self.size)
+                packet = Packet(rng, self.size, check=self.check)
                 self.counts["malformed"] += packet.malformed
                 if not packet.malformed:
                     self.counts["nowhere"] += packet.left == 0
+                    self.counts["forged"] += packet.forged
                     self.packets[vc].append(packet)
                 self.coming[vc].extend((data, k == len(packet.flits) - 1, bad)
                                        for k, (data, bad) in enumerate(packet.flits))
             data, last, bad = self.coming[vc].popleft()
             self.credits[vc] -= 1
         context.set(part.link.valid, valid)
+        context.set(part.source, {"node_id": NODE, "check": self.check})
         mark = {"bad": bad} if self.size.marked else {}
         context.set(part.link.flit, {"data": data, "last": last, "vc": vc, **mark})
         port, ports = self.answers
@@ -115,6 +123,7 @@ class Port:
             self.credits[vc] += 1
             assert self.credits[vc] <= self.size.buffer_flits, "a credit too many"
         self.counts["found malformed"] += read(part.malformed)
+        self.counts["found forged"] += read(part.forged)
         self.counts["found nowhere"] += read(part.discarded)
         for number, crossing in enumerate(part.o):
             ports, vc = self.crossing[number]
@@ -152,10 +161,12 @@ class Port:
         return not self.heard and all(packet.left == 0 for packets in self.packets for packet in packets)
 
 
-@pytest.mark.parametrize(("width", "readers", "reliable", "seed"), [(64, 1, True, 0), (256, 2, False, 1)])
-def test_port(width: int, readers: int, reliable: bool, seed: int) -> None:
+@pytest.mark.parametrize(("width", "readers", "reliable", "seed", "check"), [
+    (64, 1, True, 0, False), (256, 2, False, 1, False), (64, 1, False, 2, True),
+])
+def test_port(width: int, readers: int, reliable: bool, seed: int, check: bool) -> None:
     rng = random.Random(seed)
-    port = Port(sizes(width, readers, reliable=reliable), rng)
+    port = Port(sizes(width, readers, reliable=reliable), rng, check=check)
     depths: list[tuple[int, int]] = []
 
     def step(read) -> None:
@@ -167,6 +178,8 @@ def test_port(width: int, readers: int, reliable: bool, seed: int) -> None:
     assert port.credits == [port.size.buffer_flits] * 2
     assert depths[-1] == (0, 0)
     assert (counts["found malformed"], counts["found nowhere"]) == (counts["malformed"], counts["nowhere"])
+    assert counts["found forged"] == counts["forged"]
+    assert counts["forged"] > 5 or not check, counts
     assert min(counts["packets"], max(max(depth) for depth in depths)) > 10, counts
     assert min(counts["nowhere"], counts["copies"]) > 0, counts
     assert counts["malformed"] or not port.size.dest_flit, counts
@@ -186,4 +199,14 @@ def test_port(width: int, readers: int, reliable: bool, seed: int) -> None:
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "InputPort", changed(InputPort, old, new))
     with pytest.raises(AssertionError):
-        test_port(256, 2, False, 1)
+        test_port(256, 2, False, 1, False)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    pytest.param("self.forged.eq(low.forged | high.forged)", "self.forged.eq(low.forged)", id="forged-of-one"),
+    pytest.param("channel.source.eq(self.source),", "", id="no-check"),
+])
+def test_planted_in_the_check(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "InputPort", changed(InputPort, old, new))
+    with pytest.raises(AssertionError):
+        test_port(64, 1, False, 2, True)
