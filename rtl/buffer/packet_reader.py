@@ -61,16 +61,16 @@ class PacketReader(wiring.Component):
         index = Signal(self.beat_bits + 1)
         rest = Signal(formats.LENGTH_BITS)
         idle = Signal(init=1)
-        advance, free, there = Signal(), Signal(), Signal()
+        advance, free, begins, goes_on = Signal(), Signal(), Signal(), Signal()
         last = Signal()
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
-            there.eq(
-                ~self.coming | (self.coming_slot != Mux(idle, self.i.payload.slot, slot))
-                | (self.coming_beat != Mux(idle, 0, index[: self.beat_bits]))
-            ),
-            advance.eq(free & there),
-            self.i.ready.eq(idle & advance),
+            # The first beat of the next packet is there; the next one of this packet is. Both are compared at once, so
+            # that `idle` only chooses.
+            begins.eq(~self.coming | (self.coming_slot != self.i.payload.slot) | (self.coming_beat != 0)),
+            goes_on.eq(~self.coming | (self.coming_slot != slot) | (self.coming_beat != index[: self.beat_bits])),
+            advance.eq(free & Mux(idle, begins, goes_on)),
+            self.i.ready.eq(idle & free & begins),
             self.enable.eq(advance),
             self.address.eq(
                 Mux(idle, Cat(Const(0, self.beat_bits), self.i.payload.slot), Cat(index[: self.beat_bits], slot))

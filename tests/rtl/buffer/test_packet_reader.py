@@ -129,12 +129,12 @@ def test_packet_reader(seed: int, data_width: int, mtu: int) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    ("self.coming_beat != Mux(idle, 0, index[: self.beat_bits])", "self.coming_beat != index[: self.beat_bits]"),
-    ("self.coming_slot != Mux(idle, self.i.payload.slot, slot)", "self.coming_slot != slot"),
+    ("(self.coming_beat != 0)", "(self.coming_beat != index[: self.beat_bits])"),
+    ("self.coming_slot != slot", "self.coming_slot != self.i.payload.slot"),
     ("self.i.payload.length + ((1 << self.flit_log2) - 1)", "self.i.payload.length"),
     ("last.eq(rest == 1), index", "last.eq(rest == 2), index"),
-    ("self.i.ready.eq(idle & advance)", "self.i.ready.eq(idle & free)"),
-    ("with m.Elif(free):", "with m.Elif(~there):"),
+    ("self.i.ready.eq(idle & free & begins)", "self.i.ready.eq(idle & free)"),
+    ("with m.Elif(free):", "with m.Elif(~goes_on):"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A beat that is read too early, a short one left out, an end in the wrong place, and a lost request are found."""
