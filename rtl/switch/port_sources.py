@@ -4,10 +4,12 @@ from amaranth import Array, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi.formats import NODE_BITS
+from firmware_models.abi.registers import SWITCH_PAGE
 from rtl.switch.route_table import PORT_BITS
 
-PortSource = data.StructLayout({"node_id": NODE_BITS, "check": 1})
+PortSource = data.StructLayout({
+    field.name: field.width for field in SWITCH_PAGE["port_source"].format.fields if not field.is_reserved
+})
 """Source of a port's packets; with `check` others are discarded."""
 
 

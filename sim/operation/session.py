@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from firmware_models.abi import registers
 from firmware_models.abi.formats import JOB_BITS
-from firmware_models.config import Config, ConfigError
+from firmware_models.config import Config
 from firmware_models.golden import mismatched_bits, reference
 from firmware_models.host import Completion, Data, Job, NodeDriver, Operation, Port, Rings, Transport, wait
 from firmware_models.schedule import MulticastGroup
@@ -58,18 +58,9 @@ class Session:
         The first so many of its nodes take part.
     rings : Rings, optional
         Sizes of the rings of ports.
-
-    Raises
-    ------
-    ConfigError
-        If switches have no route for some of the nodes.
     """
 
     def __init__(self, transport: Transport, config: Config, *, nodes: int, rings: Rings | None = None):
-        if nodes > config.switch.table_entries:
-            raise ConfigError(
-                f"switch.table_entries must be at least {nodes}, the nodes, not {config.switch.table_entries!r}"
-            )
         self.transport, self.config = transport, config
         self.drivers = [NodeDriver(transport, node, rings=rings) for node in range(nodes)]
         for driver in self.drivers:

@@ -43,9 +43,9 @@ class TriggerBoard(wiring.Component):
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
-        place = data.StructLayout({"position": shapes.place, "job": shapes.job})
+        address = data.StructLayout({"position": shapes.position, "job": shapes.job})
         self.tables = {
-            "operation": (shapes.job, shapes.operation), "descriptor": (place, DescriptorControl),
+            "operation": (shapes.job, shapes.operation), "descriptor": (address, DescriptorControl),
             "header": (shapes.packet, PacketHeader),
         }
         inputs = {
@@ -95,7 +95,7 @@ class TriggerBoard(wiring.Component):
         ]
         read, header = trigger.sequence, trigger.packets.header
         for name, asks, address, answer in (
-            ("descriptor", read.fetch, read.place, read.control),
+            ("descriptor", read.fetch, read.address, read.control),
             ("header", header.enable, header.slot, header.header),
         ):
             where, shape = self.tables[name]

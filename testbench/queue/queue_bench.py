@@ -205,8 +205,9 @@ async def fair(dut: SimHandleBase) -> None:
         await setup.host.ring(ports[1])
     await clock.cycles(dut, 300)
     assert not setup.p2p.accepted, "a descriptor was fetched while disabled"
-    assert await setup.host.read("status") == CONTROL_PAGE.pack("status", busy=1)
+    assert await setup.host.read("status") == 0, "work that is not to be done keeps nothing busy"
     await setup.host.write("control", CONTROL_PAGE.pack("control", enable=1))
+    assert await setup.host.read("status") == CONTROL_PAGE.pack("status", busy=1)
     for port in ports:
         await setup.host.wait(port, 28)
     order = [desc["source_vp"] for desc in setup.p2p.accepted]

@@ -31,7 +31,7 @@ class SourceCheckContract(Contract):
         ports, is_multicast = self.free(RADIX, "ports"), self.free(1, "is_multicast")
         checks, check, node = self.free(1, "checks"), Signal(), self.constant(formats.NODE_BITS, "node")
 
-        # What the channel knows of the packet that comes.
+        # The channel knows the number of the next flit, and if the packet that comes is a multicast.
         index, multicast = Signal(range(sizes.dest_flit + 2)), Signal()
         with m.If(here):
             m.d.sync += index.eq(Mux(last, 0, Mux(index == sizes.dest_flit + 1, index, index + 1)))

@@ -90,7 +90,7 @@ def test_placement_memory(seed: int, n_units: int, n_jobs: int) -> None:
     (" & ~written", ""),
     ("~looking & (~seen.valid | seen.ready)", "~looking"),
     ("query.ready.eq(self.swept & ", "query.ready.eq("),
-    ("seen.payload.ok.eq(places.read_data.held)", "seen.payload.ok.eq(1)"),
+    ("seen.payload.ok.eq(memory.read_data.held)", "seen.payload.ok.eq(1)"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A look beside a write, over an answer, or at a memory without contents, and a job that nobody holds are found."""

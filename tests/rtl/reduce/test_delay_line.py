@@ -53,9 +53,9 @@ def test_structs() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    ("places = self.cycles - 1", "places = self.cycles"),
-    ("places = self.cycles - 1", "places = max(self.cycles - 2, 1)"),
-    ("place == places - 1", "place == places"),
+    ("depth = self.cycles - 1", "depth = self.cycles"),
+    ("depth = self.cycles - 1", "depth = max(self.cycles - 2, 1)"),
+    ("address == depth - 1", "address == depth"),
     ("with m.If(self.enable):", "with m.If(1):"),
     ("write.en.eq(self.enable)", "write.en.eq(1)"),
     ("read.en.eq(self.enable)", "read.en.eq(1)"),

@@ -132,8 +132,7 @@ class Registers:
         figures = (part.credits, part.depth, part.depth_peak, part.link.as_value())
         for name, signal in zip(FIGURES, figures, strict=False):
             context.set(signal, figure(name, self.asked))
-        source = figure("port_source", self.asked)
-        context.set(part.port_source, {"node_id": source & 0xFFFFFF, "check": source >> 31})
+        context.set(part.port_source, SWITCH_PAGE["port_source"].unpack(figure("port_source", self.asked)))
         context.set(part.mft_mask, figure("mft_mask", *self.address))
         self.answers = self.wait > 0 and self.rng.random() < 0.3
         if self.answers:
@@ -150,7 +149,10 @@ class Registers:
         if self.bus.read is not None:
             self.allowed |= {self._shows(self.bus.read, values) for values in (self.before, self.values)}
         if read(part.source_set):
-            self.sources.append((read(part.port), read(part.source.node_id) | read(part.source.check) << 31))
+            source = SWITCH_PAGE["port_source"].pack(
+                node_id=read(part.source.node_id), check=read(part.source.check),
+            )
+            self.sources.append((read(part.port), source))
         asks = read(part.count.ask)
         if asks:
             assert self.bus.read is not None
