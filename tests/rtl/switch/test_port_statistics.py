@@ -5,6 +5,7 @@ import random
 import pytest
 
 from firmware_models.abi.registers import SWITCH_COUNTERS
+from rtl.link.link_layer import LINK_EVENTS
 from rtl.switch.port_statistics import EVENT_BITS, PortStatistics
 from testbench.parts.faults import changed
 from testbench.parts.simulation import run
@@ -12,11 +13,11 @@ from testbench.parts.simulation import run
 NAMES = [counter.name for counter in SWITCH_COUNTERS]
 
 
-@pytest.mark.parametrize(("n_ports", "cycles"), [(2, 1500), (5, 1500)])
+@pytest.mark.parametrize(("n_ports", "cycles", "reliable"), [(2, 1500, False), (5, 1500, False), (3, 1500, True)])
 @pytest.mark.parametrize("seed", range(2))
-def test_counters(n_ports: int, cycles: int, seed: int) -> None:
+def test_counters(n_ports: int, cycles: int, reliable: bool, seed: int) -> None:
     """Bursts and silence in turns, so that the walk comes to rest, and questions in both."""
-    rng, part = random.Random(seed), PortStatistics(n_ports=n_ports)
+    rng, part = random.Random(seed), PortStatistics(n_ports=n_ports, reliable=reliable)
     walk = n_ports << part.read.counter.shape().width
     totals = [[0] * len(NAMES) for _ in range(n_ports)]
     asked: tuple[int, int] | None = None
@@ -33,7 +34,16 @@ def test_counters(n_ports: int, cycles: int, seed: int) -> None:
             before = [list(counts) for counts in totals]
             for port, counts in enumerate(totals):
                 events = [rng.getrandbits(EVENT_BITS) if busy and rng.random() < 0.5 else 0 for _ in NAMES]
-                context.set(part.events[port], dict(zip(NAMES, events, strict=True)))
+                if reliable:
+                    # Of a link pulses come, of packets that it has lost a bit for each direction.
+                    pulses = {name: int(events[NAMES.index(f"link_{name}")] == 1) for name in LINK_EVENTS}
+                    lost = events[NAMES.index("link_lost")]
+                    context.set(part.links[port], {**pulses, "lost": lost})
+                    for name, pulse in {**pulses, "lost": lost.bit_count()}.items():
+                        events[NAMES.index(f"link_{name}")] = pulse
+                shown = {name: 0 if reliable and name.startswith("link_") else event
+                         for name, event in zip(NAMES, events, strict=True)}
+                context.set(part.events[port], shown)
                 counts[:] = [count + event for count, event in zip(counts, events, strict=True)]
             if asked is None and rng.random() < 0.05:
                 asked, wait = (rng.randrange(n_ports), rng.randrange(len(NAMES))), 0
@@ -72,4 +82,14 @@ def test_counters(n_ports: int, cycles: int, seed: int) -> None:
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "PortStatistics", changed(PortStatistics, old, new))
     with pytest.raises(AssertionError):
-        test_counters(2, 1500, 1)
+        test_counters(2, 1500, False, 1)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    pytest.param("link.lost[0] + link.lost[1]", "link.lost.any()", id="one-of-two-lost"),
+    pytest.param("happens.eq(self.events[port]), ", "", id="links-alone"),
+])
+def test_planted_in_links(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "PortStatistics", changed(PortStatistics, old, new))
+    with pytest.raises(AssertionError):
+        test_counters(3, 1500, True, 1)
