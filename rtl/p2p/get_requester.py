@@ -182,7 +182,7 @@ class GetRequester(wiring.Component):
         rest = look.data
         hand = self._hold(m, number=number, dest=desc.dest_id)
 
-        begun, after, asked = Signal(self._rest()), Signal(self._rest()), Signal()
+        begun, after, request_left = Signal(self._rest()), Signal(self._rest()), Signal()
         m.d.comb += [
             *(begun[name].eq(desc[name]) for name in ("dest_id", "dest_vp", "source_vp")),
             begun.number.eq(number),
@@ -193,15 +193,15 @@ class GetRequester(wiring.Component):
             after.remote.eq(rest.remote + self.mtu),
             after.left.eq(rest.left - self.mtu),
             after.index.eq(rest.index + 1),
-            put.en.eq(asked | hand.begins),
-            put.addr.eq(Mux(asked, hand.slot, hand.free)),
-            put.data.eq(Mux(asked, after, begun)),
+            put.en.eq(request_left | hand.begins),
+            put.addr.eq(Mux(request_left, hand.slot, hand.free)),
+            put.data.eq(Mux(request_left, after, begun)),
             look.addr.eq(hand.turn.index),
             look.en.eq(hand.turn.advance),  # what was read stands until the next turn
         ]
         # Two that know little of each other: a descriptor becomes an operation in hand while requests leave.
-        self._open(m, hand, Opening(number=number, desc=desc, waits=asked | hand.ends))
-        self._ask(m, hand, rest, asked)
+        self._open(m, hand, Opening(number=number, desc=desc, waits=request_left | hand.ends))
+        self._ask(m, hand, rest, request_left)
 
         return m
 
@@ -249,8 +249,8 @@ class GetRequester(wiring.Component):
                     m.d.comb += hand.begins.eq(1)
                     m.next = "IDLE"
 
-    def _ask(self, m: Module, hand: Hand, rest: View, asked: Signal) -> None:
-        """Asks for the next fragment of whatever operation in hand has its turn; pulses `asked` as the request
+    def _ask(self, m: Module, hand: Hand, rest: View, request_left: Signal) -> None:
+        """Asks for the next fragment of whatever operation in hand has its turn; pulses `request_left` as the request
         leaves.
         """
         # `rest` stands for a cycle before a request is made of it, so these need not wait for the comparison.
@@ -304,8 +304,8 @@ class GetRequester(wiring.Component):
                     m.d.comb += hand.asks.eq(1)
                     m.next = "SEND"
             with m.State("SEND"):
-                m.d.comb += [self.o.header.valid.eq(1), asked.eq(self.o.header.ready)]
-                with m.If(asked):
+                m.d.comb += [self.o.header.valid.eq(1), request_left.eq(self.o.header.ready)]
+                with m.If(request_left):
                     m.d.comb += hand.ends.eq(final)
                     m.next = "CHOOSE"
 

@@ -127,26 +127,26 @@ class GetServer(wiring.Component):
     def _ask(self, m: Module, requests: Queue, jobs: Queue, slots: BufferSlots) -> None:
         """First half: looks at the window, asks the memory."""
         request = requests.o.payload
-        asked = request.pulse
+        n_bytes = request.pulse
         status = Signal(Status)
         query, answer = self.window.query, self.window.answer
         m.d.comb += [
             query.payload.vp.eq(request.dest_vp),
             query.payload.addr.eq(request.addr),
-            query.payload.bytes.eq(asked),
+            query.payload.bytes.eq(n_bytes),
             query.payload.right.eq(Right.REMOTE_READ),
             self.read.request.payload.addr.eq(request.addr),
-            self.read.request.payload.bytes.eq(asked),
+            self.read.request.payload.bytes.eq(n_bytes),
             jobs.i.payload.request.eq(request),
             jobs.i.payload.status.eq(status),
-            jobs.i.payload.read.eq((status == Status.OK) & (asked != 0)),
+            jobs.i.payload.read.eq((status == Status.OK) & (n_bytes != 0)),
         ]
         with m.FSM(name="read_fsm"):
             with m.State("REQUEST"):
-                m.d.sync += status.eq(Mux(asked > self.mtu, Status.BAD_LENGTH, Status.OK))
+                m.d.sync += status.eq(Mux(n_bytes > self.mtu, Status.BAD_LENGTH, Status.OK))
                 with m.If(requests.o.valid):
                     m.next = "ASK"
-                    with m.If((asked > self.mtu) | (asked == 0)):
+                    with m.If((n_bytes > self.mtu) | (n_bytes == 0)):
                         m.next = "PASS"
             with m.State("ASK"):
                 m.d.comb += query.valid.eq(1)

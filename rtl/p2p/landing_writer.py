@@ -67,12 +67,12 @@ class LandingWriter(wiring.Component):
 
         with m.FSM():
             with m.State("BEGIN"):
-                noted, asked = ~landing.answer | notes.i.ready, ~landing.accept | write.request.ready
+                note_taken, write_taken = ~landing.answer | notes.i.ready, ~landing.accept | write.request.ready
                 m.d.comb += [
                     write.request.valid.eq(self.i.valid & landing.accept & notes.i.ready),
-                    notes.i.valid.eq(self.i.valid & landing.answer & asked),
+                    notes.i.valid.eq(self.i.valid & landing.answer & write_taken),
                 ]
-                with m.If(self.i.valid & noted & asked):
+                with m.If(self.i.valid & note_taken & write_taken):
                     with m.If(landing.accept):
                         m.next = "COPY"
                     with m.Elif(landing.length != 0):

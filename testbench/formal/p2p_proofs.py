@@ -43,11 +43,11 @@ P2P_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="place-written-by-both-sides", module=_GETS,
-                old="waits=asked | hand.ends)", new="waits=asked & hand.ends)",
+                old="waits=request_left | hand.ends)", new="waits=request_left & hand.ends)",
             ),
             Mutation(
                 name="rival-ends-as-another-begins", module=_GETS,
-                old="waits=asked | hand.ends)", new="waits=asked & ~hand.ends)",
+                old="waits=request_left | hand.ends)", new="waits=request_left & ~hand.ends)",
             ),
             Mutation(
                 name="one-in-hand", module=_GETS,
