@@ -173,7 +173,7 @@ KEPT_BITS = 25
 class JobReportKind(enum.Enum, shape=3):
     """Kinds of reports from an offload unit to the job table."""
 
-    PACKET_GONE = 0
+    PACKET_LEFT = 0
     """A packet of the job has left the unit's buffer: it was consumed; or the shared credit that it travelled on is
     over. The packet for which a shared credit is granted is not reported."""
     ENDED = 1

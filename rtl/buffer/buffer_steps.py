@@ -65,11 +65,11 @@ class Departures:
 
     Parameters
     ----------
-    gone : Queue
+    departed : Queue
         Each is reported in the cycle in which its slot is free.
     drops : Signal
         A duplicate waits to be dropped; packets that have been read wait for it.
     """
 
-    gone: Queue
+    departed: Queue
     drops: Signal

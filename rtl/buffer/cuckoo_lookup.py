@@ -73,13 +73,13 @@ class CuckooLookup(wiring.Component):
         ]
 
         # First stage: the rows are read, the stash is compared.
-        asked, read, chosen = (Signal(name=name) for name in ("asked", "read", "chosen"))
+        looked_up, read, chosen = (Signal(name=name) for name in ("looked_up", "read", "chosen"))
         wanted, compared = Signal(code.entry["code"].shape), Signal(code.entry["code"].shape)
         with m.If(advance):
             m.d.sync += [
-                asked.eq(self.i.valid & self.ready), wanted.eq(code.code(self.i.payload)),
+                looked_up.eq(self.i.valid & self.ready), wanted.eq(code.code(self.i.payload)),
                 [self.address[b].eq(hash_index(self.i.payload, self.index_bits, bank=b)) for b in range(self.banks)],
-                read.eq(asked), compared.eq(wanted), chosen.eq(read),
+                read.eq(looked_up), compared.eq(wanted), chosen.eq(read),
             ]
         in_stash = Signal(data.ArrayLayout(data.StructLayout({"same": 1, "wrong": 1, "doubt": 1}), self.n_stash))
         stash_slots = Signal(data.ArrayLayout(code.entry["slot"].shape, self.n_stash))
@@ -100,7 +100,7 @@ class CuckooLookup(wiring.Component):
         # Second stage: entries of the banks are compared.
         same, wrong, doubt = (Signal(n, name=name) for name in ("same", "wrong", "doubt"))
         slots = Signal(data.ArrayLayout(code.entry["slot"].shape, n))
-        gone = Signal.like(left)
+        removed_before = Signal.like(left)
         with m.If(advance):
             for p in range(self.n_candidates):
                 is_same, is_wrong, is_doubt = code.differs(m, self.found[p].code, compared)
@@ -113,7 +113,7 @@ class CuckooLookup(wiring.Component):
                     same[p].eq(in_stash[j].same), wrong[p].eq(in_stash[j].wrong), doubt[p].eq(in_stash[j].doubt),
                     slots[p].eq(stash_slots[j]),
                 ]
-            m.d.sync += gone.eq(left)
+            m.d.sync += removed_before.eq(left)
 
         # Third stage: the slot of the one that is the same. A doubtful one is taken only if there is none.
         pick = Signal(n)
@@ -124,7 +124,7 @@ class CuckooLookup(wiring.Component):
         ]
         slot = Signal(code.slot_bits)
         m.d.comb += slot.eq(code.slot(m, stored, name="found"))
-        removed = Cat(gone[k].same & (gone[k].slot == slot) for k in range(2)).any()
+        removed = Cat(removed_before[k].same & (removed_before[k].slot == slot) for k in range(2)).any()
         hit = Signal()
         m.d.comb += hit.eq(pick.any() & ~removed)
         m.d.sync += [self.corrected.eq(0), self.uncorrectable.eq(0)]

@@ -35,11 +35,11 @@ class Stages:
 
     Parameters
     ----------
-    asked, read, act : View
+    entered, read, act : View
         They, the youngest first.
     """
 
-    asked: View
+    entered: View
     read: View
     act: View
 
@@ -167,21 +167,21 @@ class CuckooTable(wiring.Component):
                 seen.addr.eq(look.address[p % self.banks]), seen.en.eq(look.enable), look.found[p].eq(seen.data),
             ]
 
-        asked, read, act = (Signal(self.stage, name=name) for name in ("asked", "read", "act"))
-        stages = Stages(asked=asked, read=read, act=act)
+        entered, read, act = (Signal(self.stage, name=name) for name in ("entered", "read", "act"))
+        stages = Stages(entered=entered, read=read, act=act)
         swept, swept_row = Signal(), Signal(self.index_bits)
         with m.If(~swept):
             m.d.sync += [swept_row.eq(swept_row + 1), swept.eq(swept_row == self.rows - 1)]
         self._elaborate_choice(m, stages, stash, swept)
-        m.d.sync += [read.eq(asked), act.eq(read)]
-        m.d.comb += [reads[p].addr.eq(asked.rows[p % self.banks]) for p in range(self.n_candidates)]
+        m.d.sync += [read.eq(entered), act.eq(read)]
+        m.d.comb += [reads[p].addr.eq(entered.rows[p % self.banks]) for p in range(self.n_candidates)]
 
         write_at, swap_at = Signal(self.n_candidates), Signal(self.n_candidates)
         # Empty entries and victims are chosen at random, so that all banks fill alike and no exchange is repeated.
         chance = Signal(32, init=0x2545F491)
         # They follow each other while there is something to be done, and only then.
         busy = Signal()
-        m.d.comb += busy.eq(Cat(stage.kind != Kind.NONE for stage in (asked, read, act)).any())
+        m.d.comb += busy.eq(Cat(stage.kind != Kind.NONE for stage in (entered, read, act)).any())
         with m.If(busy):
             m.d.sync += chance.eq(Cat(chance[1:], chance[0]) ^ Mux(chance[0], 0x200003, 0))
         storage = Storage(reads=tuple(reads), stash=stash, write_at=write_at, swap_at=swap_at)
@@ -221,7 +221,7 @@ class CuckooTable(wiring.Component):
 
     def _elaborate_choice(self, m: Module, stages: Stages, stash: TagStash, swept: Signal) -> None:
         """Takes removals, insertions and moves in turn. Each has its hash before the choice, which is late."""
-        asked, read, act = stages.asked, stages.read, stages.act
+        entered, read, act = stages.entered, stages.read, stages.act
         m.submodules.turn = turn = RoundRobin(n=3)
         m.d.comb += [
             turn.requests.eq(
@@ -229,10 +229,10 @@ class CuckooTable(wiring.Component):
             ),
             turn.advance.eq(1),
             self.remove.ready.eq(turn.grant[0]), self.insert.ready.eq(turn.grant[1]), stash.o.ready.eq(turn.grant[2]),
-            stash.n_inserts.eq(turn.grant[1] + sum(stage.kind == Kind.INSERT for stage in (asked, read, act))),
+            stash.n_inserts.eq(turn.grant[1] + sum(stage.kind == Kind.INSERT for stage in (entered, read, act))),
         ]
         moving = stash.o.payload
-        m.d.sync += [asked.kind.eq(Kind.NONE), asked.index.eq(moving.index)]
+        m.d.sync += [entered.kind.eq(Kind.NONE), entered.index.eq(moving.index)]
         taken, put = self.remove.payload, self.insert.payload
         code = self.code
         for number, (kind, key, stored_code, stored_slot, slot) in enumerate((
@@ -242,9 +242,9 @@ class CuckooTable(wiring.Component):
         )):
             with m.If(turn.grant[number]):
                 m.d.sync += [
-                    asked.kind.eq(kind), asked.entry.code.eq(stored_code), asked.entry.slot.eq(stored_slot),
-                    asked.slot.eq(slot),
-                    [asked.rows[b].eq(hash_index(key, self.index_bits, bank=b)) for b in range(self.banks)],
+                    entered.kind.eq(kind), entered.entry.code.eq(stored_code), entered.entry.slot.eq(stored_slot),
+                    entered.slot.eq(slot),
+                    [entered.rows[b].eq(hash_index(key, self.index_bits, bank=b)) for b in range(self.banks)],
                 ]
 
     def _elaborate_compare(self, m: Module, stages: Stages, storage: Storage, chance: Signal) -> Comparison:
@@ -312,7 +312,7 @@ class CuckooTable(wiring.Component):
             stash.act.index.eq(act.index), stash.act.entry.eq(act.entry),
         ]
         here, roomy = Signal(), Signal()
-        ended, twice, gone, settled = (Signal(name=name) for name in ("ended", "twice", "gone", "settled"))
+        ended, twice, found_here, settled = (Signal(name=name) for name in ("ended", "twice", "found_here", "settled"))
         m.d.comb += [here.eq(match.any() | stash.match.any()), roomy.eq(empty.any())]
         with m.Switch(act.kind):
             with m.Case(Kind.INSERT):
@@ -321,7 +321,7 @@ class CuckooTable(wiring.Component):
                     m.d.comb += [write_at.eq(free_entry), settled.eq(roomy), stash.effect.put.eq(~roomy)]
             with m.Case(Kind.REMOVE):
                 m.d.comb += [
-                    write_at.eq(match), stash.effect.drop.eq(1), stash.effect.wake.eq(match.any()), gone.eq(here),
+                    write_at.eq(match), stash.effect.drop.eq(1), stash.effect.wake.eq(match.any()), found_here.eq(here),
                 ]
             with m.Case(Kind.MOVE):
                 m.d.comb += stash.effect.back.eq(1)
@@ -334,6 +334,6 @@ class CuckooTable(wiring.Component):
                         m.d.comb += [swap_at.eq(victim), write_at.eq(swap_at), stash.effect.swap.eq(1)]
         m.d.sync += [
             self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(act.slot),
-            self.removed.eq(gone), self.removed_slot.eq(act.slot),
+            self.removed.eq(found_here), self.removed_slot.eq(act.slot),
             self.figures.settled.eq(settled), self.figures.steps.eq(Mux(act.kind == Kind.INSERT, 1, stash.moved.steps)),
         ]

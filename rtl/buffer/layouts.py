@@ -10,7 +10,7 @@ from firmware_models.config import Config
 from rtl.abi import HashKey, layout
 from rtl.buffer.hash_function import hash_index
 
-Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2, "duplicate": 1, "shared": 1})
+Departure = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2, "duplicate": 1, "shared": 1})
 """A packet has left the packet buffer, worth so many reports to the job table:
 :class:`~rtl.credit.shared_pool.SharedPool` says how many. Or it was dropped as a `duplicate`, worth one; `shared`: it
 had travelled on a shared credit."""
@@ -60,7 +60,7 @@ def arrival_layout(slot_bits: int, formats: FormatSet = WIRE) -> data.StructLayo
 
 def free_layout(slot_bits: int, formats: FormatSet) -> data.StructLayout:
     """A packet that has been read, and how many reports it is worth."""
-    return data.StructLayout({"key": layout(formats.hash_key), "slot": slot_bits, "gone": 2})
+    return data.StructLayout({"key": layout(formats.hash_key), "slot": slot_bits, "n_left": 2})
 
 
 def exit_layout(slot_bits: int, hash_bits: int, formats: FormatSet) -> data.StructLayout:

@@ -186,10 +186,10 @@ class LinearTable(wiring.Component):
         same, _, doubt = code.differs(m, found.code, wanted.code)
         empty = Signal()
         m.d.comb += empty.eq(code.empty(m, found.code))
-        ended, twice, gone = (Signal(name=name) for name in ("ended", "twice", "gone"))
+        ended, twice, is_removed = (Signal(name=name) for name in ("ended", "twice", "is_removed"))
         figures = self.figures
         m.d.sync += [
-            self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(tag.slot), self.removed.eq(gone),
+            self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(tag.slot), self.removed.eq(is_removed),
             self.removed_slot.eq(tag.slot), figures.settled.eq(ended & ~twice), figures.steps.eq(steps),
         ]
         with m.FSM(name="update"):
@@ -238,7 +238,7 @@ class LinearTable(wiring.Component):
                 m.d.comb += moving.eq(~empty)
                 with m.If(empty):
                     # The end of the run is empty: so is a copy of it, unless that is known in spite of an error.
-                    m.d.comb += [write.en.eq(1), gone.eq(1), *([stored.eq(0)] if code.ecc else ())]
+                    m.d.comb += [write.en.eq(1), is_removed.eq(1), *([stored.eq(0)] if code.ecc else ())]
                     m.next = "IDLE"
                 with m.Elif(fits):
                     m.d.comb += write.en.eq(1)
@@ -289,9 +289,9 @@ class LinearTable(wiring.Component):
                 ends = same | (empty & ~moved & ~moving)
                 m.d.comb += slot.eq(Mux(same, number, doubtful_slot))
                 # Both candidates are compared, for it is known late which of them it is.
-                key_goes = going & (going_tag.key.as_value() == key.as_value())
-                gone = key_goes & Mux(same, going_tag.slot == its_slot, going_tag.slot == doubtful_slot)
-                hit = (same | doubtful) & ~gone
+                removes_key = going & (going_tag.key.as_value() == key.as_value())
+                is_removed = removes_key & Mux(same, going_tag.slot == its_slot, going_tag.slot == doubtful_slot)
+                hit = (same | doubtful) & ~is_removed
                 error = doubtful & hit & ~same
                 # No answer stands while a look-up goes on: what it is to be need not wait for the end of it.
                 m.d.sync += [

@@ -22,7 +22,7 @@ from rtl.buffer.cuckoo_table import CuckooTable
 from rtl.buffer.guarded_memory import GuardedMemory
 from rtl.buffer.layouts import (
     Arrival,
-    Gone,
+    Departure,
     exit_layout,
     hash_bits,
     key_fields,
@@ -101,9 +101,9 @@ class PacketBuffer(wiring.Component):
         Their beats, the last one of each marked; none if `length` was 0.
     free : ``In(stream.Signature(exit_layout))``
         Packets that have been read, as look-up or event named them. Others are ignored. If not `hashed`, `hash` is.
-    o_gone : ``Out(stream.Signature({job_id, count}))``
-        One for each packet that has left: freed (`count` is its `gone`), or dropped as a duplicate (1). Frees and drops
-        wait for it.
+    o_departure : ``Out(stream.Signature(Departure))``
+        One for each packet that has left: freed (`count` is its `n_left`), or dropped as a duplicate (1). Frees and
+        drops wait for it.
     inserted : ``Out(1)``
         Pulse: a packet was stored.
     duplicate : ``Out(1)``
@@ -133,7 +133,7 @@ class PacketBuffer(wiring.Component):
             "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS}))),
             "o_read": Out(stream.Signature(beat(width))), "read_error": Out(1),
             "free": In(stream.Signature(exit_layout(slot_bits, self.hash_bits, config.formats))),
-            "o_gone": Out(stream.Signature(Gone)),
+            "o_departure": Out(stream.Signature(Departure)),
             "inserted": Out(1), "duplicate": Out(1),
             "unlent": In(self.level_bits), "statistics": Out(statistics_layout(self.level_bits)),
             "fault": In(FaultOrder), "arm": In(1),
@@ -156,14 +156,14 @@ class PacketBuffer(wiring.Component):
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
         parts = BufferParts(table=table, pool=pool, headers=headers, payloads=payloads, reader=reader)
-        m.submodules.gone = gone = stream_queue(shape=Gone, depth=4)
+        m.submodules.departed = departed = stream_queue(shape=Departure, depth=4)
         drops = Signal()
-        connect(m, gone.o, flipped(self.o_gone))
+        connect(m, departed.o, flipped(self.o_departure))
         m.d.comb += [
-            table.remove.valid.eq(self.free.valid & gone.i.ready & ~drops),
+            table.remove.valid.eq(self.free.valid & departed.i.ready & ~drops),
             table.remove.payload.key.eq(self.free.payload.free.key),
             table.remove.payload.slot.eq(self.free.payload.free.slot),
-            self.free.ready.eq(table.remove.ready & gone.i.ready & ~drops),
+            self.free.ready.eq(table.remove.ready & departed.i.ready & ~drops),
         ]
         connect(m, flipped(self.i_read), reader.i)
         connect(m, reader.o, flipped(self.o_read))
@@ -220,7 +220,7 @@ class PacketBuffer(wiring.Component):
             m.d.sync += [index.eq(0), receiving.eq(header.payload.length != 0), slot.eq(arriving.slot)]
 
         arrivals = Arrivals(arriving=arriving, accept=accept, entered=entered, outcome=outcome, tells=tells)
-        self._elaborate_events(m, parts, arrivals, Departures(gone=gone, drops=drops))
+        self._elaborate_events(m, parts, arrivals, Departures(departed=departed, drops=drops))
         self._elaborate_answers(m, table, accept=accept, arriving=arriving)
         self._elaborate_faults(m, parts, accept)
         self._elaborate_reads(m, parts)
@@ -235,7 +235,7 @@ class PacketBuffer(wiring.Component):
         """
         table, pool, arriving, accept = parts.table, parts.pool, arrivals.arriving, arrivals.accept
         entered, outcome, tells = arrivals.entered, arrivals.outcome, arrivals.tells
-        gone, drops = departures.gone, departures.drops
+        departed, drops = departures.departed, departures.drops
         oldest = entered.o.payload.tag
         dropped = Signal()
         # It is announced as soon as it is taken. The event about one that is there comes first: whether
@@ -248,11 +248,11 @@ class PacketBuffer(wiring.Component):
             self.packets.arrival.valid.eq(Mux(tells, ~outcome.o.payload | dropped, accept)),
             reported.eq(Mux(tells, oldest, arriving)), event.key.eq(reported.key), event.slot.eq(reported.slot),
             event.what.eq(Mux(tells, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE), Arrival.COMING)),
-            dropped.eq(drops & ~table.removed & gone.i.ready),
-            gone.i.valid.eq((self.free.valid & table.remove.ready & ~drops) | dropped),
-            gone.i.payload.job_id.eq(Mux(drops, oldest.key.job_id, self.free.payload.free.key.job_id)),
-            gone.i.payload.count.eq(Mux(drops, 1, self.free.payload.free.gone)),
-            gone.i.payload.duplicate.eq(drops), gone.i.payload.shared.eq(drops & entered.o.payload.shared),
+            dropped.eq(drops & ~table.removed & departed.i.ready),
+            departed.i.valid.eq((self.free.valid & table.remove.ready & ~drops) | dropped),
+            departed.i.payload.job_id.eq(Mux(drops, oldest.key.job_id, self.free.payload.free.key.job_id)),
+            departed.i.payload.count.eq(Mux(drops, 1, self.free.payload.free.n_left)),
+            departed.i.payload.duplicate.eq(drops), departed.i.payload.shared.eq(drops & entered.o.payload.shared),
             entered.o.ready.eq(Mux(outcome.o.payload, dropped, tells)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),
@@ -276,8 +276,8 @@ class PacketBuffer(wiring.Component):
     def _elaborate_statistics(self, m: Module, parts: BufferParts) -> None:
         """Gathers the statistics."""
         table, pool, headers, payloads = parts.table, parts.pool, parts.headers, parts.payloads
-        asked = Signal()
-        m.d.sync += asked.eq(self.packets.header.enable)
+        lookups = Signal()
+        m.d.sync += lookups.eq(self.packets.header.enable)
         m.submodules.count = count = BufferStatistics(level_bits=self.level_bits)
         beats = self.o_read.valid & self.o_read.ready
         answered = self.packets.lookup.answer.valid & self.packets.lookup.answer.ready
@@ -286,9 +286,9 @@ class PacketBuffer(wiring.Component):
             count.stash.eq(table.figures.stash_level),
             count.settled.eq(table.figures.settled), count.steps.eq(table.figures.steps),
             count.suspended.eq(answered & ~self.packets.lookup.answer.payload.hit),
-            count.corrected.eq(table.corrected + (beats & payloads.corrected) + (asked & headers.corrected)),
+            count.corrected.eq(table.corrected + (beats & payloads.corrected) + (lookups & headers.corrected)),
             count.uncorrectable.eq(
-                table.uncorrectable + (beats & payloads.uncorrectable) + (asked & headers.uncorrectable)
+                table.uncorrectable + (beats & payloads.uncorrectable) + (lookups & headers.uncorrectable)
             ),
             self.statistics.eq(count.o),
         ]
@@ -303,7 +303,7 @@ class PacketBuffer(wiring.Component):
             return
         # Keys are kept by slot for this, in two copies like the headers, which have no read port to spare.
         m.submodules.keys = keys = GuardedMemory(width=HashKey.size, depth=self.n_slots, ecc=True, copies=2)
-        m.submodules.asked = asked = stream_queue(
+        m.submodules.lookups = lookups = stream_queue(
             shape=HashKey, depth=8
         )
         looked, request, answer = table.o_lookup, self.packets.lookup.request, self.packets.lookup.answer
@@ -312,16 +312,17 @@ class PacketBuffer(wiring.Component):
         valid, advance = Signal(), Signal()
         # A look-up goes to the table with its key remembered; both or none.
         m.d.comb += [
-            table.lookup.valid.eq(request.valid & asked.i.ready), request.ready.eq(table.lookup.ready & asked.i.ready),
-            asked.i.valid.eq(request.valid & table.lookup.ready), asked.i.payload.eq(request.payload),
+            table.lookup.valid.eq(request.valid & lookups.i.ready),
+            request.ready.eq(table.lookup.ready & lookups.i.ready),
+            lookups.i.valid.eq(request.valid & table.lookup.ready), lookups.i.payload.eq(request.payload),
             table.lookup.payload.eq(request.payload),
             keys.write_enable.eq(accept), keys.write_address.eq(arriving.slot), keys.write_data.eq(arriving.key),
             keys.read_enable.eq(advance), keys.read_address.eq(looked.payload.slot),
             advance.eq(~valid | answer.ready), looked.ready.eq(advance),
-            asked.o.ready.eq(looked.valid & advance),
+            lookups.o.ready.eq(looked.valid & advance),
         ]
         with m.If(advance):
-            m.d.sync += [valid.eq(looked.valid), checking.eq(looked.payload), wanted.eq(asked.o.payload)]
+            m.d.sync += [valid.eq(looked.valid), checking.eq(looked.payload), wanted.eq(lookups.o.payload)]
         proven = ~checking.error | (keys.read_data == wanted.as_value())
         m.d.comb += [
             answer.valid.eq(valid), answer.payload.slot.eq(checking.slot),

@@ -61,15 +61,15 @@ class PacketReader(wiring.Component):
         index = Signal(self.beat_bits + 1)
         rest = Signal(formats.LENGTH_BITS)
         idle = Signal(init=1)
-        advance, free, begins, goes_on = Signal(), Signal(), Signal(), Signal()
+        advance, free, begins, continues = Signal(), Signal(), Signal(), Signal()
         last = Signal()
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
             # The first beat of the next packet is there; the next one of this packet is. Both are compared at once, so
             # that `idle` only chooses.
             begins.eq(~self.coming | (self.coming_slot != self.i.payload.slot) | (self.coming_beat != 0)),
-            goes_on.eq(~self.coming | (self.coming_slot != slot) | (self.coming_beat != index[: self.beat_bits])),
-            advance.eq(free & Mux(idle, begins, goes_on)),
+            continues.eq(~self.coming | (self.coming_slot != slot) | (self.coming_beat != index[: self.beat_bits])),
+            advance.eq(free & Mux(idle, begins, continues)),
             self.i.ready.eq(idle & free & begins),
             self.enable.eq(advance),
             self.address.eq(

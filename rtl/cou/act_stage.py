@@ -148,11 +148,11 @@ class ActStage(wiring.Component):
         loads, brought = step.load | plan.fill & ~filled & ~loader.idle, ~plan.fill | filled | loader.idle
         acts = sure & brought & (step.run | settled) & (~remarkable | reported)
         grants = reply.valid & reply.payload.ok & ~step.check & ~remarkable
-        goes = Signal()
+        acts_now = Signal()
         m.d.comb += [
-            goes.eq(here & acts | self.want.asks & grants),
-            runs.valid.eq(goes & ~plan.direct), sends.valid.eq(goes & plan.direct),
-            self.step.fire.eq(goes & Mux(plan.direct, sends.ready, runs.ready)),
+            acts_now.eq(here & acts | self.want.asks & grants),
+            runs.valid.eq(acts_now & ~plan.direct), sends.valid.eq(acts_now & plan.direct),
+            self.step.fire.eq(acts_now & Mux(plan.direct, sends.ready, runs.ready)),
             self.fired.eq(self.step.fire & plan.final),
             self.o_write_started.valid.eq(self.step.fire & self.o_run.payload.output.write_back),
         ]

@@ -53,7 +53,7 @@ class _Registers:
             Signal(n, name=name) for name in ("wanting", "asking", "ending", "certain", "called", "aged")
         )
         self.older = Array(Signal(n, name=f"older_{c}") for c in range(n))
-        self.finished, self.pass_gone = Signal(shapes.context, name="finished"), Signal(name="pass_gone")
+        self.finished, self.pass_begun = Signal(shapes.context, name="finished"), Signal(name="pass_begun")
         self.arrival = Signal(data.StructLayout({"slot": shapes.packet, "what": Arrival}), name="arrival_before")
 
 
@@ -156,7 +156,7 @@ class ContextFile(wiring.Component):
 
         # `step.fire` arrives late in the cycle. The fields that a pass resets are therefore updated one cycle later,
         # while the plan is still valid; nothing reads them before the pass has ended.
-        m.d.sync += file.pass_gone.eq(step.fire)
+        m.d.sync += file.pass_begun.eq(step.fire)
 
         # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
         # that is given up meanwhile wants it no more. A packet that was announced is known by its slot.
@@ -241,7 +241,7 @@ class ContextFile(wiring.Component):
             m.d.sync += [key[c].eq(step.key), wanting[c].eq(1), asking[c].eq(1)]
         with m.If(selected & step.fire):
             m.d.sync += ending[c].eq(step.ends)
-        with m.If(file.pass_gone & (step.context == c)):
+        with m.If(file.pass_begun & (step.context == c)):
             m.d.sync += [there.eq(0), registers_c.sure.eq(0)]
             with m.If(step.advance):
                 m.d.sync += [

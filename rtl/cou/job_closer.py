@@ -43,7 +43,7 @@ class _Walk:
         self.of_packet, self.looks, self.is_owned, self.foreign, self.is_freed = (
             Signal(name=name) for name in ("of_packet", "looks", "is_owned", "foreign", "is_freed")
         )
-        self.waiting, self.gone = Signal(n_jobs, name="waiting"), Signal(2, name="kept_gone")
+        self.waiting, self.n_left = Signal(n_jobs, name="waiting"), Signal(2, name="n_left")
 
 
 class JobCloser(wiring.Component):
@@ -124,7 +124,7 @@ class JobCloser(wiring.Component):
         m.d.comb += [
             closed.holds.eq(self.holds), header.slot.eq(walk.slot), lookup.answer.ready.eq(1),
             *(key[name].eq(value) for name, value in key_fields(header.header).items()),
-            free.key.eq(key), free.slot.eq(walk.slot), free.gone.eq(walk.gone),
+            free.key.eq(key), free.slot.eq(walk.slot), free.n_left.eq(walk.n_left),
             # No shared credit is granted for it; the answer repeats that one was asked for.
             drops.pool.consumed.loan.eq(notice["loan"]), drops.pool.consumed.want.eq(0),
             credit.job_id.eq(header.header.job_id), credit.source_vp.eq(header.header.dest_vp),
@@ -262,7 +262,7 @@ class JobCloser(wiring.Component):
                 m.d.sync += [drops.pool.taken.eq(1), drops.bars.eq(1)]
                 m.next = "TAKE"
         with m.State("TAKE"):
-            m.d.sync += [walk.gone.eq(drops.pool.gone), walk.batch.eq(self.AT_ONCE - 1), drops.free.valid.eq(1)]
+            m.d.sync += [walk.n_left.eq(drops.pool.n_left), walk.batch.eq(self.AT_ONCE - 1), drops.free.valid.eq(1)]
             m.next = "FREE"
         # The slot first: where credits are all there is, another packet may come for each that returns.
         with m.State("FREE"):

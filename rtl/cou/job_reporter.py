@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
-from rtl.buffer.layouts import Gone
+from rtl.buffer.layouts import Departure
 from rtl.credit.credit_table import credit_rest
 from rtl.interface import JobReport, JobReportKind
 from rtl.kit.arbiter import StreamArbiter
@@ -32,7 +32,7 @@ class JobReporter(wiring.Component):
 
     Members
     -------
-    i_gone : ``In(stream.Signature({job_id, count}))``
+    i_departure : ``In(stream.Signature(Departure))``
         A packet has left the buffer; `count` reports are due. With `duplicate` it is one, of another kind.
     i_unused : ``In(stream.Signature({job_id}))``
         A shared credit has returned without a packet: one report is due, RETURNED.
@@ -46,7 +46,7 @@ class JobReporter(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "i_gone": In(stream.Signature(Gone)),
+            "i_departure": In(stream.Signature(Departure)),
             "i_unused": In(stream.Signature(_job)),
             "i_ended": In(stream.Signature(_ended)),
             "o_end": Out(stream.Signature(_job)),
@@ -71,22 +71,23 @@ class JobReporter(wiring.Component):
         # The answer of the credit table is registered, so its handshake depends on no other report.
         m.submodules.rests = rests = StreamRegister(shape=JobReport)
         connect(m, rests.o, arbiter.i[1])
-        gone, rest, unused = arbiter.i[0], rests.i, arbiter.i[2]
-        count, again = self.i_gone.payload.count, Signal()
+        departed, rest, unused = arbiter.i[0], rests.i, arbiter.i[2]
+        count, again = self.i_departure.payload.count, Signal()
         m.d.comb += [
-            gone.valid.eq(self.i_gone.valid & (count != 0)),
-            self.i_gone.ready.eq((count == 0) | (gone.ready & ((count == 1) | again))),
+            departed.valid.eq(self.i_departure.valid & (count != 0)),
+            self.i_departure.ready.eq((count == 0) | (departed.ready & ((count == 1) | again))),
             unused.valid.eq(self.i_unused.valid), self.i_unused.ready.eq(unused.ready),
         ]
-        with m.If(gone.valid & gone.ready):
+        with m.If(departed.valid & departed.ready):
             m.d.sync += again.eq((count == 2) & ~again)
         kind = Mux(
-            self.i_gone.payload.duplicate,
-            Mux(self.i_gone.payload.shared, JobReportKind.SHARED_DUPLICATE, JobReportKind.DUPLICATE),
-            JobReportKind.PACKET_GONE,
+            self.i_departure.payload.duplicate,
+            Mux(self.i_departure.payload.shared, JobReportKind.SHARED_DUPLICATE, JobReportKind.DUPLICATE),
+            JobReportKind.PACKET_LEFT,
         )
         for port, job_id, what in (
-            (gone, self.i_gone.payload.job_id, kind), (unused, self.i_unused.payload.job_id, JobReportKind.RETURNED),
+            (departed, self.i_departure.payload.job_id, kind),
+            (unused, self.i_unused.payload.job_id, JobReportKind.RETURNED),
         ):
             m.d.comb += [
                 port.payload.kind.eq(what), port.payload.job_id.eq(job_id),

@@ -126,15 +126,15 @@ class Lane(wiring.Component):
 
         if isinstance(waiting, AlternatingQueue):
             m.d.comb += waiting.wanted.eq(~self.crowded)
-        run, comes = waiting.o.payload.todo, self.i.payload
+        run, offered = waiting.o.payload.todo, self.i.payload
         reading, begins = reader.i.payload, reader.begins
         # Room for all that a pass may bring about, whatever it does. Only passes that begin take room: what was there
         # in the cycle before is there if none began in it.
         roomy = Signal()
         m.d.sync += roomy.eq(self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready & ~begins)
         m.d.comb += [
-            waiting.i.valid.eq(self.i.valid), self.i.ready.eq(waiting.i.ready), waiting.i.payload.todo.eq(comes),
-            waiting.i.payload.single.eq(comes.output.bytes <= shapes.flit_bytes),
+            waiting.i.valid.eq(self.i.valid), self.i.ready.eq(waiting.i.ready), waiting.i.payload.todo.eq(offered),
+            waiting.i.payload.single.eq(offered.output.bytes <= shapes.flit_bytes),
             reading.a.eq(run.a), reading.single.eq(waiting.o.payload.single),
             *(reading[name].eq(run.output[name]) for name in ("context", "position", "bytes")),
             *(reading.aside[name].eq(run[name].as_value() if name == "select" else run[name])
@@ -151,7 +151,7 @@ class Lane(wiring.Component):
             owed.i.valid.eq(leaving.pool.taken), owed.i.payload.eq(run.credit),
             owed.i.payload.loan.eq(leaving.pool.granted),
             held.i.valid.eq(leaving.pool.taken), held.i.payload.key.eq(run.key), held.i.payload.slot.eq(run.packet),
-            held.i.payload.gone.eq(leaving.pool.gone),
+            held.i.payload.n_left.eq(leaving.pool.n_left),
         ]
 
         # Beats meet.
@@ -182,16 +182,16 @@ class Lane(wiring.Component):
         with m.If(takes):
             m.d.sync += damaged.eq(faulty & ~here.last)
 
-        # A packet is freed when all of it has been taken. There are `some`: a register, since it chooses a wide key.
-        to_free, some = Signal(range(self.UNDER_WAY + 2)), Signal()
+        # A packet is freed when all of it has been taken. `may_free` is a register, since it chooses a wide key.
+        to_free, may_free = Signal(range(self.UNDER_WAY + 2)), Signal()
         ends, frees = Signal(), Signal()
         m.d.comb += [
             ends.eq(takes & here.last & here.aside.consume), frees.eq(leaving.free.valid & leaving.free.ready),
-            leaving.free.valid.eq(some), leaving.free.payload.eq(held.o.payload), held.o.ready.eq(frees),
+            leaving.free.valid.eq(may_free), leaving.free.payload.eq(held.o.payload), held.o.ready.eq(frees),
             leaving.freeing.eq(held.o.valid),
         ]
         m.d.sync += [
-            to_free.eq(to_free + ends - frees), some.eq(ends | (to_free > 1) | ((to_free == 1) & ~frees)),
+            to_free.eq(to_free + ends - frees), may_free.eq(ends | (to_free > 1) | ((to_free == 1) & ~frees)),
         ]
 
         return m

@@ -113,8 +113,8 @@ class OffloadUnit(wiring.Component):
         connect_through(m, "checked_stage", StreamPath(memory.window.answer, trigger.window.answer))
         connect(m, loader.words, self.store.words)
         m.d.comb += [trigger.operands.load.idle.eq(loader.idle), self.aggregator.filling.eq(loader.filling)]
-        for asking, asked in zip(self.aggregator.operands, loader.operands, strict=True):
-            connect(m, asking, asked)
+        for wanted, operand in zip(self.aggregator.operands, loader.operands, strict=True):
+            connect(m, wanted, operand)
 
     def _connect_packets(self, m: Module) -> None:
         """Packets to the buffer, to those who look for them, and out of it."""
@@ -136,7 +136,7 @@ class OffloadUnit(wiring.Component):
     def _connect_credits(self, m: Module) -> None:
         """Credits, both ends, and the pool of shared ones."""
         table, returns, receiver, pool = self.credit_table, self.credit_return, self.credit_receiver, self.shared_pool
-        asks, returned, comes = self.trigger.credits.ask, self.trigger.credits.returned, table.i_return.payload
+        asks, returned, returning = self.trigger.credits.ask, self.trigger.credits.returned, table.i_return.payload
         connect(m, asks.request, table.i)
         connect(m, table.o, asks.answer)
         connect(m, flipped(self.rx[1]), receiver.i)
@@ -146,7 +146,7 @@ class OffloadUnit(wiring.Component):
         connect(m, returns.o, flipped(self.tx[1]))
         connect(m, self.exit.pool, pool.consumption)
         m.d.comb += [
-            table.hold.eq(asks.hold), returned.valid.eq(table.returned), returned.payload.peer.eq(comes.peer),
+            table.hold.eq(asks.hold), returned.valid.eq(table.returned), returned.payload.peer.eq(returning.peer),
             pool.unused.eq(self.jobs.unused_known), self.buffer.unlent.eq(pool.free),
         ]
 
@@ -172,7 +172,7 @@ class OffloadUnit(wiring.Component):
     def _connect_jobs(self, m: Module) -> None:
         """Orders about jobs, and reports of what no longer keeps a job here."""
         reporter, table, closer = self.reporter, self.credit_table, self.closer
-        connect(m, self.buffer.o_gone, reporter.i_gone)
+        connect(m, self.buffer.o_departure, reporter.i_departure)
         connect(m, self.store.o_ended, reporter.i_ended)
         connect(m, self.credit_receiver.o_unused, reporter.i_unused)
         connect(m, reporter.o_end, table.i_end)

@@ -97,11 +97,11 @@ class OperandLoader(wiring.Component):
         ]
         self._ask(m, asking.o)
         writes, written, size = self._lay_down(m, waiting.o)
-        comes = writes & ~waiting.o.payload.from_payload
+        beat_taken = writes & ~waiting.o.payload.from_payload
         # One load at a time is between those that wait for their turn and those that are asked for.
         m.d.comb += may_ask.eq(1)
         if takes_turns:
-            few = self._few_outstanding(m, comes=comes, size=size)
+            few = self._few_outstanding(m, beat_taken=beat_taken, size=size)
             m.d.comb += may_ask.eq(few & ~asking.o.valid)
         self._keep_back(m, written, waiting.o.payload)
         m.d.comb += self.idle.eq(~waiting.o.valid)
@@ -130,11 +130,11 @@ class OperandLoader(wiring.Component):
         ]
         return load
 
-    def _few_outstanding(self, m: Module, *, comes, size):
+    def _few_outstanding(self, m: Module, *, beat_taken, size):
         """Less is asked for and has not come than comes while the host memory answers, and :attr:`AHEAD` beats more.
 
-        How long it takes to answer is measured whenever a request finds nothing outstanding. `comes`: `size` bytes that
-        were asked for.
+        How long it takes to answer is measured whenever a request finds nothing outstanding. `beat_taken`: `size` bytes
+        that were asked for.
 
         Gives that.
         """
@@ -143,17 +143,18 @@ class OperandLoader(wiring.Component):
         lane_bits = (datapath.flit_bytes - 1).bit_length()
         outstanding, few = Signal(range(most * datapath.flit_bytes + datapath.mtu + 1)), Signal(init=1)
         asks = request.valid & request.ready
-        asked = Mux(asks, request.payload.bytes[: self.shapes.bytes], 0)
+        requested = Mux(asks, request.payload.bytes[: self.shapes.bytes], 0)
         beats = Signal(range(most + 1), init=self.LEAST_AHEAD)
         m.d.sync += [
-            outstanding.eq(outstanding + asked - Mux(comes, size, 0)), few.eq(outstanding < beats << lane_bits),
+            outstanding.eq(outstanding + requested - Mux(beat_taken, size, 0)),
+            few.eq(outstanding < beats << lane_bits),
         ]
         # The first bytes to come after nothing was outstanding are those that were asked for then.
         nothing, timing, waited, ahead = Signal(init=1), Signal(), Signal(range(most)), Signal(range(most + self.AHEAD))
         m.d.sync += nothing.eq(outstanding == 0)
         with m.If(timing):
-            m.d.sync += [waited.eq(waited + (waited != most - 1)), timing.eq(~comes)]
-            with m.If(comes):
+            m.d.sync += [waited.eq(waited + (waited != most - 1)), timing.eq(~beat_taken)]
+            with m.If(beat_taken):
                 m.d.sync += ahead.eq(waited + self.AHEAD)
         with m.Elif(nothing & asks):
             m.d.sync += [timing.eq(1), waited.eq(0)]
@@ -162,18 +163,18 @@ class OperandLoader(wiring.Component):
 
     def _ask(self, m: Module, load):
         """Requests, piece by piece."""
-        m.submodules.asked = asked = PieceWalk(shapes=self.shapes)
+        m.submodules.requested = requested = PieceWalk(shapes=self.shapes)
         request = self.read.request
         # A cycle between the last request of a load and the next load keeps the path to the queue short.
-        asked_all = Signal()
+        all_requested = Signal()
         m.d.comb += [
-            asked.pieces.eq(load.payload.pieces),
-            request.valid.eq(load.valid & ~asked_all),
-            request.payload.addr.eq((load.payload.addr + asked.offset)[: self.shapes.address]),
-            request.payload.bytes.eq(asked.size),
-            asked.advance.eq(request.valid & request.ready), load.ready.eq(asked_all),
+            requested.pieces.eq(load.payload.pieces),
+            request.valid.eq(load.valid & ~all_requested),
+            request.payload.addr.eq((load.payload.addr + requested.offset)[: self.shapes.address]),
+            request.payload.bytes.eq(requested.size),
+            requested.advance.eq(request.valid & request.ready), load.ready.eq(all_requested),
         ]
-        m.d.sync += asked_all.eq(asked.advance & asked.last)
+        m.d.sync += all_requested.eq(requested.advance & requested.last)
 
     def _keep(self, m: Module, put, writes) -> None:
         """The memory, a copy of it for each that reads. What is written reaches it some cycles later: a load is

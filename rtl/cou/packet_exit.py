@@ -66,7 +66,7 @@ class PacketExit(wiring.Component):
             drops.freed.payload.slot.eq(turn.o.payload.free.slot), lane.barred.eq(drops.bars),
             pool.consumed.eq(Mux(drops.pool.taken, drops.pool.consumed, lane.pool.consumed)),
             pool.taken.eq(lane.pool.taken | drops.pool.taken),
-            drops.pool.gone.eq(pool.gone), drops.pool.granted.eq(0),
-            lane.pool.gone.eq(pool.gone), lane.pool.granted.eq(pool.granted),
+            drops.pool.n_left.eq(pool.n_left), drops.pool.granted.eq(0),
+            lane.pool.n_left.eq(pool.n_left), lane.pool.granted.eq(pool.granted),
         ]
         return m

@@ -133,7 +133,7 @@ class PassPlanner(wiring.Component):
         """Comparisons of the context with its descriptor and its packet."""
         progress, desc, packet = self.progress, self.desc, self.packet
         return {
-            "some": self.slice.size != 0,
+            "has_bytes": self.slice.size != 0,
             "packets_left": progress.consumed != desc.cp_count,
             "one_left": is_next(progress.consumed, desc.cp_count),
             "fits": packet.length == self.slice.size, "bears_mark": packet.status != Status.OK,
@@ -159,7 +159,7 @@ class PassPlanner(wiring.Component):
         """Where the result goes: a packet that ends the collective here stops it from being sent on."""
         desc = self.desc
         brought = v.more & v.brings_address
-        writes = ((v.final & desc.write_back) | v.ends) & v.some & v.go_on
+        writes = ((v.final & desc.write_back) | v.ends) & v.has_bytes & v.go_on
         return {
             "brought": brought, "writes": writes, "sends": v.final & desc.cp & ~v.ends & v.go_on,
             "foreign": writes & v.more & (brought | ~desc.write_back),
@@ -174,9 +174,9 @@ class PassPlanner(wiring.Component):
         first = ~progress.middle
         swap = packet.swap_data | desc.swap_local_data
         wants_data = v.more & (swap | desc.reduce_flag) & v.go_on
-        use = wants_data & v.fits & v.some
+        use = wants_data & v.fits & v.has_bytes
         left = Mux(progress.has_data, Mux(progress.in_operand, Source.OPERAND, Source.RESULT), Source.ZERO)
-        wants_operand = first & ~self.look.loaded & v.some & v.go_on
+        wants_operand = first & ~self.look.loaded & v.has_bytes & v.go_on
         fills = wants_operand & v.from_payload
         fresh = Mux(self.look.loaded | fills, Source.OPERAND, Source.ZERO)
         source = Mux(progress.middle | (desc.operand == Operand.INTERMEDIATE), left, fresh)
@@ -194,7 +194,7 @@ class PassPlanner(wiring.Component):
         """
         in_operand, cut = v.source == Source.OPERAND, self.operation.blocks.cut
         stays = (v.source == Source.RESULT) | in_operand & (~cut | v.final & self.operation.lazy)
-        direct = ~v.more & ~v.writes & ~self.progress.clear & (stays | ~v.some)
+        direct = ~v.more & ~v.writes & ~self.progress.clear & (stays | ~v.has_bytes)
         return {"direct": direct, "in_operand": direct & ~cut & in_operand}
 
     def _result(self, v: StepValues) -> list:

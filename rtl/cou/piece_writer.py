@@ -75,20 +75,20 @@ class PieceWriter(wiring.Component):
 
     def _announce(self, m: Module, run, announcing):
         """Requests and their acknowledgements, which come in order: a queue keeps their jobs."""
-        m.submodules.asked = asked = PieceWalk(shapes=self.shapes)
+        m.submodules.requested = requested = PieceWalk(shapes=self.shapes)
         waiting = data.StructLayout({"job": self.shapes.job, "last": 1})
         m.submodules.unacknowledged = unacknowledged = stream_queue(shape=waiting, depth=self.MAX_WRITES)
         request, done, report = self.write.request, self.write.done, self.o_written
         m.d.comb += [
-            asked.pieces.eq(run.pieces),
+            requested.pieces.eq(run.pieces),
             request.valid.eq(announcing & unacknowledged.i.ready),
-            request.payload.addr.eq((run.addr + asked.offset)[: self.shapes.address]),
-            request.payload.bytes.eq(asked.size),
-            asked.advance.eq(request.valid & request.ready),
+            request.payload.addr.eq((run.addr + requested.offset)[: self.shapes.address]),
+            request.payload.bytes.eq(requested.size),
+            requested.advance.eq(request.valid & request.ready),
             unacknowledged.i.valid.eq(announcing & request.ready),
-            unacknowledged.i.payload.job.eq(run.job), unacknowledged.i.payload.last.eq(asked.last),
+            unacknowledged.i.payload.job.eq(run.job), unacknowledged.i.payload.last.eq(requested.last),
         ]
-        with m.If(asked.advance & asked.last):
+        with m.If(requested.advance & requested.last):
             m.d.sync += announcing.eq(0)
         # A run has failed if any of its pieces has.
         failed = Signal()

@@ -101,10 +101,10 @@ class ResultWriter(wiring.Component):
 
         # A header that left long before its payload would keep others from the link.
         # That one has left is counted a cycle later: then there is none to offer.
-        released, some, leaves, left = Signal(range(self.UNDER_WAY + 1)), Signal(), Signal(), Signal()
+        released, is_released, leaves, left = Signal(range(self.UNDER_WAY + 1)), Signal(), Signal(), Signal()
         m.d.sync += left.eq(leaves)
         m.d.comb += [
-            self.tx.header.valid.eq(some & headers.o.valid), self.tx.header.payload.eq(headers.o.payload),
+            self.tx.header.valid.eq(is_released & headers.o.valid), self.tx.header.payload.eq(headers.o.payload),
             leaves.eq(self.tx.header.valid & self.tx.header.ready), headers.o.ready.eq(leaves),
         ]
         if self.ecc:
@@ -114,7 +114,8 @@ class ResultWriter(wiring.Component):
                 m.d.comb += self.tx.header.payload.status.eq(Status.BUFFER_ERROR)
         with m.If(self.release != left):
             m.d.sync += [
-                released.eq(Mux(self.release, released + 1, released - 1)), some.eq(self.release | (released != 1)),
+                released.eq(Mux(self.release, released + 1, released - 1)),
+                is_released.eq(self.release | (released != 1)),
             ]
 
         # Bytes of the last beat beyond the pass are cleared: no peer is to see them.
@@ -141,12 +142,12 @@ class ResultWriter(wiring.Component):
 
         return m
 
-    def _count_owed(self, m: Module, comes, n_bytes, packets: Queue) -> None:
+    def _count_owed(self, m: Module, packet_taken, n_bytes, packets: Queue) -> None:
         """Beats of packets count from the beginning of their pass on until they leave."""
         mtu, flit_bytes, flit_log2 = self.shapes.beats_per_context, self.shapes.flit_bytes, self.shapes.flit_log2
         owed, more = Signal(range(self.UNDER_WAY * mtu + packets.depth + 1)), Signal(range(mtu + 1))
         leaves = packets.o.valid & packets.o.ready
         m.d.sync += [
-            more.eq(Mux(comes, (n_bytes + (flit_bytes - 1)) >> flit_log2, 0)),
+            more.eq(Mux(packet_taken, (n_bytes + (flit_bytes - 1)) >> flit_log2, 0)),
             owed.eq(owed + more - leaves), self.crowded.eq(owed > packets.depth - mtu),
         ]

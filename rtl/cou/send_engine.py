@@ -87,10 +87,10 @@ class SendEngine(wiring.Component):
         connect(m, reader.operands, flipped(self.operands))
         connect(m, reader.results, flipped(self.results))
 
-        todo, reading, announced, comes = waiting.o.payload.todo, reader.i.payload, Signal(), self.i.payload
+        todo, reading, announced, offered = waiting.o.payload.todo, reader.i.payload, Signal(), self.i.payload
         m.d.comb += [
-            waiting.i.valid.eq(self.i.valid), self.i.ready.eq(waiting.i.ready), waiting.i.payload.todo.eq(comes),
-            waiting.i.payload.single.eq(comes.bytes <= flit_bytes), reading.single.eq(waiting.o.payload.single),
+            waiting.i.valid.eq(self.i.valid), self.i.ready.eq(waiting.i.ready), waiting.i.payload.todo.eq(offered),
+            waiting.i.payload.single.eq(offered.bytes <= flit_bytes), reading.single.eq(waiting.o.payload.single),
             *(reading[name].eq(todo[name]) for name in ("a", "context", "position", "bytes")),
             reading.aside.context.eq(todo.context), reading.aside.tail.eq(todo.bytes),
             reading.aside.payload.eq(todo.send & (todo.bytes != 0)),

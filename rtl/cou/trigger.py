@@ -160,7 +160,7 @@ class Trigger(wiring.Component):
         m.submodules.asking = asking = SkidBuffer(
             shape=data.StructLayout({"lookup": act.o_lookup.payload.shape(), "hash": shapes.hash})
         )
-        m.submodules.asked = asked = stream_queue(
+        m.submodules.lookups = lookups = stream_queue(
             shape=data.StructLayout({"context": shapes.context, "job": shapes.job, "search": 1}), depth=n
         )
         m.d.comb += [
@@ -171,24 +171,24 @@ class Trigger(wiring.Component):
         if shapes.hash:
             m.d.comb += self.packets.lookup.hash.eq(asking.o.payload.hash)
         request, answers = self.packets.lookup.request, self.packets.lookup.answer
-        whose, asker, answer = asking.o.payload.lookup, asked.o.payload, answers.payload
+        whose, origin, answer = asking.o.payload.lookup, lookups.o.payload, answers.payload
         # A tag error is reported before the answer counts. An answer that arrives while the trigger has no request
         # outstanding belongs to another requester.
-        damage, damaged, accepted = self.o_damage, answer.error & asked.o.valid & ~asker.search, Signal()
-        is_mine, wakes = answers.valid & asked.o.valid, contexts.i_answer
+        damage, damaged, accepted = self.o_damage, answer.error & lookups.o.valid & ~origin.search, Signal()
+        is_mine, wakes = answers.valid & lookups.o.valid, contexts.i_answer
         m.d.comb += [
             accepted.eq(~damaged | damage.ready),
-            self.standstill.held.eq(held & ~asking.o.valid & ~asked.o.valid),
-            request.valid.eq(asking.o.valid & asked.i.ready), request.payload.eq(whose.key),
-            asked.i.valid.eq(asking.o.valid & request.ready), asking.o.ready.eq(asked.i.ready & request.ready),
-            asked.i.payload.context.eq(whose.context), asked.i.payload.search.eq(whose.search),
-            asked.i.payload.job.eq(whose.job),
-            answers.ready.eq(accepted), asked.o.ready.eq(answers.valid & accepted),
-            wakes.valid.eq(is_mine & accepted & ~asker.search), wakes.payload.context.eq(asker.context),
+            self.standstill.held.eq(held & ~asking.o.valid & ~lookups.o.valid),
+            request.valid.eq(asking.o.valid & lookups.i.ready), request.payload.eq(whose.key),
+            lookups.i.valid.eq(asking.o.valid & request.ready), asking.o.ready.eq(lookups.i.ready & request.ready),
+            lookups.i.payload.context.eq(whose.context), lookups.i.payload.search.eq(whose.search),
+            lookups.i.payload.job.eq(whose.job),
+            answers.ready.eq(accepted), lookups.o.ready.eq(answers.valid & accepted),
+            wakes.valid.eq(is_mine & accepted & ~origin.search), wakes.payload.context.eq(origin.context),
             wakes.payload.hit.eq(answer.hit), wakes.payload.packet.eq(answer.slot),
-            act.i_found.valid.eq(is_mine & accepted & asker.search),
+            act.i_found.valid.eq(is_mine & accepted & origin.search),
             act.i_found.payload.missing.eq(~answer.hit),
-            damage.payload.job.eq(asker.job), damage.payload.status.eq(Status.BUFFER_ERROR),
+            damage.payload.job.eq(origin.job), damage.payload.status.eq(Status.BUFFER_ERROR),
             damage.valid.eq(answers.valid & damaged),
         ]
 

@@ -51,12 +51,12 @@ class Counts:
     ):
         address = job_bits + peer_bits
         self.n_counts = max(n_window_slots, 2) if shares else n_window_slots
-        slot, asked = {}, {}
+        slot, wanted = {}, {}
         if shares:
-            slot = {"n_shared": bits_for(sizes.most_kept), "slot": index_bits(sizes.most_asked), "refused": 1}
-            asked = {"asked": bits_for(sizes.most_asked)}
+            slot = {"n_shared": bits_for(sizes.most_kept), "slot": index_bits(sizes.most_wanted), "refused": 1}
+            wanted = {"wanted": bits_for(sizes.most_wanted)}
         entry = data.StructLayout({"out": data.ArrayLayout(sizes.count_bits, self.n_counts), "group": 1, **slot})
-        totals = data.StructLayout({"out": sizes.total_bits, "watched": 1, **asked})
+        totals = data.StructLayout({"out": sizes.total_bits, "watched": 1, **wanted})
         self.look, self.given, self.address = (
             Signal(address, name=name) for name in ("look_address", "given_address", "address")
         )

@@ -22,7 +22,7 @@ class CreditSizes:
 
     count_bits: int = 8
     total_bits: int = 16
-    most_asked: int = 32
+    most_wanted: int = 32
     most_kept: int = 3
 
 

@@ -316,8 +316,8 @@ class CreditTable(wiring.Component):
                 m.d.comb += [
                     spends.eq(stored.n_shared != 0), update.out[1].eq(stored.out[1] + spends),
                     t.updates.eq(decides), update.n_shared.eq(stored.n_shared - spends), update.refused.eq(~ok),
-                    want.eq(ok & (stored.refused | scarce) & (reserved != self.sizes.most_asked)),
-                    t.after.asked.eq(t.sum_out.asked + want),
+                    want.eq(ok & (stored.refused | scarce) & (reserved != self.sizes.most_wanted)),
+                    t.after.wanted.eq(t.sum_out.wanted + want),
                 ]
         m.d.comb += [shared.spent.eq(spends & decides), shared.want.eq(want & decides)]
         m.d.sync += [
@@ -345,7 +345,7 @@ class CreditTable(wiring.Component):
                 few_out = stored.out[1] < (1 << self.sizes.count_bits) - most_kept
                 m.d.comb += [
                     shared.keep.eq(~sum_out.watched & (stored.n_shared != most_kept) & few_out),
-                    after.asked.eq(sum_out.asked - shared.answered),
+                    after.wanted.eq(sum_out.wanted - shared.answered),
                 ]
                 with m.If(shared.granted & shared.keep):
                     m.d.comb += update.n_shared.eq(stored.n_shared + 1)
@@ -386,5 +386,5 @@ class CreditTable(wiring.Component):
             with m.If(peer.all()):
                 m.d.comb += self.i_write_off.ready.eq(1)
                 if self.shares:
-                    m.d.comb += shared.written_off.eq(t.sum_out.asked)
+                    m.d.comb += shared.written_off.eq(t.sum_out.wanted)
                 m.next = "WRITE"

@@ -18,9 +18,9 @@ class ConsumptionSignature(wiring.Signature):
         High in the cycle in which a packet is consumed; the packet.
     granted : ``In(1)``
         Its sender is granted a shared credit.
-    gone : ``In(2)``
+    n_left : ``In(2)``
         By how many packets fewer keep the job here.
     """
 
     def __init__(self):
-        super().__init__({"taken": Out(1), "consumed": Out(Consumed), "granted": In(1), "gone": In(2)})
+        super().__init__({"taken": Out(1), "consumed": Out(Consumed), "granted": In(1), "n_left": In(2)})

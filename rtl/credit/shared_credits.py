@@ -24,7 +24,7 @@ class SharedCredits:
     formats : FormatSet
         For JobIDs.
     sizes : CreditSizes
-        ``most_asked``: how many slots there are.
+        ``most_wanted``: how many slots there are.
 
     Members
     -------
@@ -37,7 +37,7 @@ class SharedCredits:
     full, spot : Signal
         Slots that are in use; a free one.
     reserved, asked : Signal
-        Slots that are taken, of ``most_asked``; packets that have asked and have no answer yet.
+        Slots that are taken, of ``most_wanted``; packets that have asked and have no answer yet.
     answered, written_off : Value, Signal
         One of these is answered; so many will not be.
     kept : ReadPort
@@ -45,15 +45,15 @@ class SharedCredits:
     """
 
     def __init__(self, formats: FormatSet, sizes: CreditSizes):
-        slot_bits, counts = index_bits(sizes.most_asked), range(sizes.most_asked + 1)
+        slot_bits, counts = index_bits(sizes.most_wanted), range(sizes.most_wanted + 1)
         self.spent, self.want, self.granted, self.keep, self.flush, self.next_step, self.flushing = (
             Signal(name=name) for name in ("spent", "want", "granted", "keep", "flush", "next_step", "flushing")
         )
-        self.full = Signal(sizes.most_asked, name="full")
+        self.full = Signal(sizes.most_wanted, name="full")
         self.flushed_job = Signal(formats.job_bits, name="flushed_job")
         self.spot, self.step = Signal(slot_bits, name="spot"), Signal(slot_bits, name="step")
-        self.reserved, self.asked, self.written_off = (
-            Signal(counts, name=name) for name in ("reserved", "asked", "written_off")
+        self.reserved, self.wanted, self.written_off = (
+            Signal(counts, name=name) for name in ("reserved", "wanted", "written_off")
         )
         self.answered: Any = None
         self.kept: Any = None
@@ -64,20 +64,20 @@ def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCred
 
     `table` has the streams, `t` what the memories of the table show.
     """
-    formats, most_asked = table.formats, table.sizes.most_asked
+    formats, most_wanted = table.formats, table.sizes.most_wanted
     shared, shape = SharedCredits(formats, table.sizes), credit_notice(formats)
     if not shares:
         return shared
     spent, want, granted, keep, flush = shared.spent, shared.want, shared.granted, shared.keep, shared.flush
     giving, reserved = table.i_return.payload, shared.reserved
-    m.submodules.unused = unused = stream_queue(shape=shape, depth=most_asked)
+    m.submodules.unused = unused = stream_queue(shape=shape, depth=most_wanted)
     connect(m, unused.o, flipped(table.o_unused))
-    m.submodules.kept = kept = memory.Memory(shape=shape, depth=most_asked, init=[])
+    m.submodules.kept = kept = memory.Memory(shape=shape, depth=most_wanted, init=[])
     keep_port, shared.kept = kept.write_port(), kept.read_port(domain="comb")
     # Packets that ask and have no answer yet, shared credits that are here, and those that wait to return: there
     # is room in the queue for each, and a packet may ask if some is left.
-    asked = shared.asked
-    answered = giving.want & (t.sum_out.asked != 0) & table.i_return.ready
+    wanted = shared.wanted
+    answered = giving.want & (t.sum_out.wanted != 0) & table.i_return.ready
     shared.answered = answered
     notice = Signal(shape)
     m.d.comb += [
@@ -90,13 +90,13 @@ def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCred
         keep_port.en.eq(granted & keep),
     ]
     m.d.sync += [
-        asked.eq(asked + want - answered - shared.written_off),
+        wanted.eq(wanted + want - answered - shared.written_off),
         reserved.eq(
             reserved + want - (answered & ~granted) - spent - (table.o_unused.valid & table.o_unused.ready)
             - shared.written_off
         ),
     ]
-    for k in reversed(range(most_asked)):
+    for k in reversed(range(most_wanted)):
         with m.If(~shared.full[k]):
             m.d.comb += shared.spot.eq(k)
     # Those of one peer are alike, so one slot stands for them.
@@ -108,5 +108,5 @@ def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCred
         m.d.sync += shared.full.bit_select(shared.step, 1).eq(0)
     # At the end of a job's operation one slot after the other is looked at.
     with m.If(shared.next_step):
-        m.d.sync += [shared.step.eq(shared.step + 1), shared.flushing.eq(shared.step != most_asked - 1)]
+        m.d.sync += [shared.step.eq(shared.step + 1), shared.flushing.eq(shared.step != most_wanted - 1)]
     return shared

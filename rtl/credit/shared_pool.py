@@ -28,7 +28,7 @@ class NoPool(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.consumption.gone.eq(1)
+        m.d.comb += self.consumption.n_left.eq(1)
         return m
 
 
@@ -42,9 +42,9 @@ class SharedPool(wiring.Component):
     packet on a guaranteed credit has asked in vain, and until such a packet is granted one, a shared credit is renewed
     only if another one is free.
 
-    An outstanding shared credit keeps the job at this offload unit as a packet does. `gone` is by how many packets the
-    job has fewer here: 0 if a packet on a guaranteed credit is consumed and a shared credit granted, 2 if a packet on
-    a shared credit is consumed and none granted, otherwise 1.
+    An outstanding shared credit keeps the job at this offload unit as a packet does. `n_left` is by how many packets
+    the job has fewer here: 0 if a packet on a guaranteed credit is consumed and a shared credit granted, 2 if a packet
+    on a shared credit is consumed and none granted, otherwise 1.
 
     More shared credits than are outstanding cannot return: a packet that claims to be on one is then treated as one on
     a guaranteed credit.
@@ -86,22 +86,22 @@ class SharedPool(wiring.Component):
         m = Module()
         consumption = self.consumption
         # At least one is outstanding; at least two are. A packet and an unused one may return in one cycle.
-        some, two = Signal(), Signal()
+        any_free, two = Signal(), Signal()
         hungry, ends = Signal(), Signal()
         want = consumption.consumed.want
         m.d.comb += [
-            some.eq(self.free != self.pool), two.eq(self.free + 1 < self.pool),
-            self.known.eq(some),
-            ends.eq(consumption.consumed.loan & (some & ~self.unused | two)),
+            any_free.eq(self.free != self.pool), two.eq(self.free + 1 < self.pool),
+            self.known.eq(any_free),
+            ends.eq(consumption.consumed.loan & (any_free & ~self.unused | two)),
             consumption.granted.eq(want & ((self.free != 0) | (ends & ~hungry))),
             self.granted.eq(consumption.taken & consumption.granted),
-            consumption.gone.eq(1 + ends - consumption.granted),
+            consumption.n_left.eq(1 + ends - consumption.granted),
         ]
         with m.If(consumption.taken & want & ~ends):
             m.d.sync += hungry.eq(~consumption.granted)
         free = Signal(range(2 * self.pool + 3))
         m.d.comb += free.eq(
-            self.free + (consumption.taken & ends) + (self.unused & some) - self.granted
+            self.free + (consumption.taken & ends) + (self.unused & any_free) - self.granted
             + self.lost
         )
         m.d.sync += self.free.eq(Mux(free > self.pool, self.pool, free))

@@ -66,7 +66,7 @@ class Answer:
 
     Parameters
     ----------
-    came : Value
+    is_valid : Value
         It comes in this cycle.
     last : Value
         The burst is the last one of its request.
@@ -74,7 +74,7 @@ class Answer:
         It failed.
     """
 
-    came: Value
+    is_valid: Value
     last: Value
     error: Value
 
@@ -196,7 +196,7 @@ class DmaWriter(wiring.Component):
             self._admit(m, client)
             self._offer_bursts(m, client, arbiter.i[k])
             answered = b.o.valid & order.o.valid & (order.o.payload.client == k)
-            self._report(m, client, Answer(came=answered, last=order.o.payload.last, error=b.o.payload.error))
+            self._report(m, client, Answer(is_valid=answered, last=order.o.payload.last, error=b.o.payload.error))
         return m
 
     def _grant(self, m: Module, arbiter: StreamArbiter, started: StartedBursts) -> None:
@@ -306,8 +306,8 @@ class DmaWriter(wiring.Component):
         failed, done = Signal(name=f"failed_{client.number}"), client.done
         outcome = failed | answer.error
         m.d.comb += [
-            done.i.valid.eq(answer.came & answer.last),
+            done.i.valid.eq(answer.is_valid & answer.last),
             done.i.payload.error.eq(outcome),
         ]
-        with m.If(answer.came):
+        with m.If(answer.is_valid):
             m.d.sync += failed.eq(~answer.last & outcome)

@@ -52,11 +52,11 @@ class SkidBuffer(wiring.Component):
         ]
 
         # The skid register takes whatever passes while it is not in use, so its enable is a register alone.
-        comes = self.i.valid if self.guarded else 1
-        with m.If(ready & comes):
+        loads = self.i.valid if self.guarded else 1
+        with m.If(ready & loads):
             m.d.sync += skid.eq(self.i.payload)
         with m.If(~valid | self.o.ready):
-            with m.If(~ready | comes):
+            with m.If(~ready | loads):
                 m.d.sync += shown.eq(Mux(ready, self.i.payload, skid))
         # Sums of products, no enables: o.ready comes late in the cycle.
         m.d.sync += [

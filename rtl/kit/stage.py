@@ -142,16 +142,16 @@ class PacketStage(wiring.Component):
 
         # Both can hold something of different packets: what comes out keeps to the order of the signature.
         in_payload = Signal()
-        goes, ends = Signal(), Signal()
+        header_taken, ends = Signal(), Signal()
         m.d.comb += [
             self.o.header.payload.eq(header.o.payload.header), self.o.header.valid.eq(header.o.valid & ~in_payload),
             header.o.ready.eq(self.o.header.ready & ~in_payload),
             self.o.payload.payload.eq(payload.o.payload), self.o.payload.valid.eq(payload.o.valid & in_payload),
             payload.o.ready.eq(self.o.payload.ready & in_payload),
-            goes.eq(self.o.header.valid & self.o.header.ready),
+            header_taken.eq(self.o.header.valid & self.o.header.ready),
             ends.eq(self.o.payload.valid & self.o.payload.ready & payload.o.payload.last),
         ]
-        with m.If(goes):
+        with m.If(header_taken):
             m.d.sync += in_payload.eq(header.o.payload.header.length != 0)
         with m.Elif(ends):
             m.d.sync += in_payload.eq(0)

@@ -76,8 +76,8 @@ class StepPipeline:
             What this step adds or replaces.
         """
         values = dict(vars(before)) if before is not None else {}
-        for gone in drop.split():
-            del values[gone]
+        for dropped in drop.split():
+            del values[dropped]
         ended = {
             key: self._end(f"{name}_{key}", value, registered=self.cut(name))
             for key, value in (new if self._stays else values | new).items()

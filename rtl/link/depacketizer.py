@@ -268,8 +268,8 @@ class Depacketizer(wiring.Component):
         field = PacketHeader[name]
         return self.i.payload.data[field.offset % self.data_width:][:field.width]
 
-    def _look(self, m: Module, comes: Value, part: Signal, more: Signal) -> Findings:
-        """Looks at each part of a header when it `comes`, and keeps what is found.
+    def _look(self, m: Module, flit_taken: Value, part: Signal, more: Signal) -> Findings:
+        """Looks at each part of a header when it `flit_taken`, and keeps what is found.
 
         What is found out has been before the last part comes, where there are several.
         """
@@ -285,12 +285,12 @@ class Depacketizer(wiring.Component):
         is_multicast = field("multicast") if together else multicast
         now_foreign = (field("dest_id") != self.node_id) & ~is_multicast
         no_group = is_multicast & (field("mlid") < formats.FIRST_MLID)
-        with m.If(comes & (part == 0)):
+        with m.If(flit_taken & (part == 0)):
             m.d.sync += [bad.eq(now_bad | (no_group if together else 0)), multicast.eq(field("multicast"))]
             if together:
                 m.d.sync += foreign.eq(now_foreign)
         if not together:
-            with m.If(comes & (part == 1)):
+            with m.If(flit_taken & (part == 1)):
                 m.d.sync += [bad.eq(bad | no_group), foreign.eq(now_foreign)]
 
         if self.header_flits == 1:

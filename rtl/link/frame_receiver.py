@@ -81,8 +81,8 @@ class Channel:
         self.whole, self.whole_after, self.at, self.after = (
             self.number(name) for name in ("whole", "whole_after", "at", "after")
         )
-        self.gone, self.pushes, self.matches, self.breaks = (
-            self.flag(name) for name in ("gone", "pushes", "matches", "breaks")
+        self.credit_spent, self.pushes, self.matches, self.breaks = (
+            self.flag(name) for name in ("credit_spent", "pushes", "matches", "breaks")
         )
         self.spoils, self.behind, self.marks, self.may_mark, self.marked = (
             self.flag(name) for name in ("spoils", "behind", "marks", "may_mark", "marked")
@@ -105,12 +105,12 @@ class Credit:
     ----------
     free : Value
         So many are credited.
-    some : Value
+    is_owed : Value
         Of a spoiled copy some are still to be left out of the count.
     """
 
     free: Value
-    some: Value
+    is_owed: Value
 
 
 class FrameReceiver(wiring.Component):
@@ -189,13 +189,13 @@ class FrameReceiver(wiring.Component):
         """Follows one channel: finds how the word of this cycle changes it."""
         fields, vc = self.i.fields, channel.vc
         whole, whole_after, at, after = channel.whole, channel.whole_after, channel.at, channel.after
-        gone, pushes, matches, breaks = channel.gone, channel.pushes, channel.matches, channel.breaks
+        credit_spent, pushes, matches, breaks = channel.credit_spent, channel.pushes, channel.matches, channel.breaks
         spoils, behind, marks, marked = channel.spoils, channel.behind, channel.marks, channel.marked
         room = Signal(range(self.buffer_flits + 1), name=f"room_{vc}", init=self.buffer_flits)
         ours, full = channel.flag("ours"), channel.flag("full")
         concerned = now.opens & (fields.vc == vc)
         m.d.comb += [
-            ours.eq(run.taken & (run.vc == vc)), gone.eq(self.credit_valid & (self.credit_vc == vc)),
+            ours.eq(run.taken & (run.vc == vc)), credit_spent.eq(self.credit_valid & (self.credit_vc == vc)),
             # No packet has more flits than there is room, so none has as many before its last one.
             full.eq((room == 0) | now.data & ((at - whole)[:self.bits] == self.buffer_flits - 1)),
             pushes.eq(ours & run.holds & ~full & (now.data | now.opens)),
@@ -206,14 +206,15 @@ class FrameReceiver(wiring.Component):
         # taken.
         owes = self._leave(m, channel)
         m.d.comb += [
-            matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some & ~self.cut),
+            matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.is_owed & ~self.cut),
             behind.eq(concerned & (fields.position[:self.bits] - whole_after)[self.bits - 1]),
             breaks.eq((concerned & ~matches) | ours & (now.fails | now.data & run.holds & full)),
             spoils.eq((breaks | self.cut) & (after != whole_after)),
             channel.may_mark.eq(marks & (room != 0)),
         ]
         m.d.sync += [
-            whole.eq(whole_after), at.eq(Mux(spoils, whole_after, after)), room.eq(room + gone - (pushes | marked)),
+            whole.eq(whole_after), at.eq(Mux(spoils, whole_after, after)),
+            room.eq(room + credit_spent - (pushes | marked)),
             marks.eq(spoils | marks & ~marked),
         ]
         return owes
@@ -222,15 +223,15 @@ class FrameReceiver(wiring.Component):
         """Reports a channel. A replay is asked for once, until something comes that goes on where it should."""
         vc, asks = channel.vc, reporter.asks[channel.vc]
         matches, spoils, breaks, behind = channel.matches, channel.spoils, channel.breaks, channel.behind
-        wanted, asked = channel.flag("wanted"), channel.flag("asked")
+        wanted, was_wanted = channel.flag("wanted"), channel.flag("was_wanted")
         m.d.sync += [
-            wanted.eq(~matches & ~asks & wanted | spoils | breaks & ~behind & ~asked),
-            asked.eq(~matches & ~spoils & (asked | asks)),
+            wanted.eq(~matches & ~asks & wanted | spoils | breaks & ~behind & ~was_wanted),
+            was_wanted.eq(~matches & ~spoils & (was_wanted | asks)),
         ]
         m.d.comb += [
             reporter.whole[vc].eq(channel.whole), reporter.free[vc].eq(credit.free),
             reporter.again[vc].eq(behind | self.cut),
-            reporter.wanted[vc].eq(wanted & ~channel.marks & ~credit.some),
+            reporter.wanted[vc].eq(wanted & ~channel.marks & ~credit.is_owed),
         ]
 
     @staticmethod
@@ -241,12 +242,12 @@ class FrameReceiver(wiring.Component):
         and its mark as many are left out of the count as have not left before: which of those that leave are its own
         does not matter.
         """
-        gone, whole_after, number = channel.gone, channel.whole_after, channel.number
+        credit_spent, whole_after, number = channel.credit_spent, channel.whole_after, channel.number
         left, left_after, owed = number("left"), number("left_after"), number("owed")
         early, spoiled = number("early"), number("spoiled")
-        some = owed != 0
+        is_owed = owed != 0
         m.d.comb += [
-            left_after.eq(left + (gone & ~some)), early.eq(left_after - whole_after),
+            left_after.eq(left + (credit_spent & ~is_owed)), early.eq(left_after - whole_after),
             spoiled.eq(channel.after - whole_after + 1),
         ]
         with m.If(channel.spoils):
@@ -254,13 +255,13 @@ class FrameReceiver(wiring.Component):
                 left.eq(Mux(early[-1], left_after, whole_after)), owed.eq(Mux(early[-1], spoiled, spoiled - early)),
             ]
         with m.Else():
-            m.d.sync += [left.eq(left_after), owed.eq(owed - (gone & some))]
+            m.d.sync += [left.eq(left_after), owed.eq(owed - (credit_spent & is_owed))]
 
         # Of the packet that is coming in some may have left already.
         whole, ahead = number("counted"), number("ahead")
         m.d.sync += whole.eq(whole_after)
         m.d.comb += ahead.eq(left - whole)
-        return Credit(some=some, free=Mux(ahead[-1], left, whole))
+        return Credit(is_owed=is_owed, free=Mux(ahead[-1], left, whole))
 
     def _take(self, m: Module, run: Run, now: Word, channels: list[Channel]) -> None:
         """Takes a run, and keeps its latest flit."""

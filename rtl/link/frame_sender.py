@@ -161,9 +161,9 @@ class FrameSender(wiring.Component):
             **{name: Signal(N_VCS, name=name) for name in ("inside", "wants")},
         )
         # A run may begin in the cycle in which its first flit comes: the control word goes ahead.
-        comes = Mux(self.i.valid, Mux(self.i.flit.vc, 0b10, 0b01), 0)
+        offered = Mux(self.i.valid, Mux(self.i.flit.vc, 0b10, 0b01), 0)
         m.d.comb += [
-            run.wants.eq(buffer.available | comes & ~buffer.drains),
+            run.wants.eq(buffer.available | offered & ~buffer.drains),
             run.has.eq(Mux(run.vc, buffer.available[1], buffer.available[0])),
             run.other_has.eq(Mux(run.vc, buffer.available[0], buffer.available[1])),
             run.other_wants.eq(Mux(run.vc, run.wants[0], run.wants[1])),
@@ -173,11 +173,11 @@ class FrameSender(wiring.Component):
     def _send(self, m: Module, buffer: ReplayBuffer, run: Run) -> None:
         """Chooses the word, and what run it begins or goes on with."""
         idle, turn = Signal(range(self.idle_cycles + 1)), Signal()
-        data_goes, control_goes, begins, next_vc, turns = Signal(), Signal(), Signal(), Signal(), Signal()
+        sends_data, sends_control, begins, next_vc, turns = Signal(), Signal(), Signal(), Signal(), Signal()
         stays = Signal()
         fits = (run.words < self.run_words) & ~(run.other_has & (run.words >= self.turn_words))
         m.d.comb += [
-            data_goes.eq(
+            sends_data.eq(
                 self.link.up & run.open & run.has & ~run.ended & ~run.broken & fits & ~self.report.urgent
             ),
             # The other channel's turn: after a packet, after enough words, or if this one has nothing for two cycles.
@@ -185,23 +185,23 @@ class FrameSender(wiring.Component):
             turns.eq(run.other_wants & (~stays | (run.words >= self.turn_words))),
             next_vc.eq(run.vc ^ turns),
             begins.eq(Mux(next_vc, run.wants[1] | run.inside[1], run.wants[0] | run.inside[0])),
-            control_goes.eq(self.link.up & ~data_goes & (
+            sends_control.eq(self.link.up & ~sends_data & (
                 run.ended | run.open & (run.broken | run.has | run.other_wants & run.starves)
                 | ~run.open & run.wants.any() | self.report.due | self.report.urgent | (idle == self.idle_cycles - 1)
             )),
-            buffer.sends.eq(data_goes), self.report.taken.eq(control_goes),
-            buffer.ahead.eq(Mux(control_goes, next_vc, run.vc)),
+            buffer.sends.eq(sends_data), self.report.taken.eq(sends_control),
+            buffer.ahead.eq(Mux(sends_control, next_vc, run.vc)),
         ]
         m.d.sync += [
-            idle.eq(Mux(control_goes | data_goes | (idle == self.idle_cycles - 1), 0, idle + 1)),
-            run.starves.eq(run.open & ~run.has & ~control_goes),
+            idle.eq(Mux(sends_control | sends_data | (idle == self.idle_cycles - 1), 0, idle + 1)),
+            run.starves.eq(run.open & ~run.has & ~sends_control),
         ]
-        with m.If(data_goes):
+        with m.If(sends_data):
             m.d.sync += [
                 run.words.eq(run.words + 1), run.ended.eq(buffer.o.last), run.bad.eq(buffer.o.bad),
                 run.inside.eq(Mux(run.vc, Cat(run.inside[0], ~buffer.o.last), Cat(~buffer.o.last, run.inside[1]))),
             ]
-        with m.If(control_goes):
+        with m.If(sends_control):
             m.d.sync += [
                 run.words.eq(0), run.ended.eq(0), run.bad.eq(0), run.broken.eq(0), run.open.eq(begins),
                 run.vc.eq(next_vc), turn.eq(~turn),
@@ -220,8 +220,8 @@ class FrameSender(wiring.Component):
         fields, about = self.o.fields, Signal()
         m.d.comb += [
             about.eq(Mux(begins, next_vc, turn)),
-            self.o.valid.eq(data_goes | control_goes | ~self.link.up & (idle[:2] == TRAIN_CYCLES - 1)),
-            self.o.control.eq(~data_goes), self.o.data.eq(buffer.o.data),
+            self.o.valid.eq(sends_data | sends_control | ~self.link.up & (idle[:2] == TRAIN_CYCLES - 1)),
+            self.o.control.eq(~sends_data), self.o.data.eq(buffer.o.data),
             fields.kind.eq(Mux(begins, ControlKind.DATA, ControlKind.IDLE)),
             fields.ends.eq(run.ended), fields.bad.eq(run.bad), fields.vc.eq(about),
             fields.position.eq(Mux(about, buffer.position[1], buffer.position[0])),

@@ -87,37 +87,37 @@ class LinkTraining(wiring.Component):
             with m.If(theirs[name] != value):
                 m.d.comb += alike.eq(0)
 
-        comes, leaves = Signal(), Signal()
+        up_next, leaves = Signal(), Signal()
         m.d.comb += leaves.eq(self.retrain | self.wrong | (silence == self.silence_cycles - 1))
-        m.d.sync += [silence.eq(silence + 1), self.falls.eq(self.up & ~comes)]
-        m.d.comb += comes.eq(self.up)
+        m.d.sync += [silence.eq(silence + 1), self.falls.eq(self.up & ~up_next)]
+        m.d.comb += up_next.eq(self.up)
         with m.If(self.good):
             m.d.sync += silence.eq(0)
             with m.If(~trains):
                 m.d.sync += met.eq(1)
-                m.d.comb += comes.eq(self.up | seen)
+                m.d.comb += up_next.eq(self.up | seen)
             with m.Elif(~alike | met & theirs.fresh):
                 m.d.sync += self.refused.eq(1)
             with m.Else():
                 m.d.sync += seen.eq(1)
-                m.d.comb += comes.eq(theirs.seen)
+                m.d.comb += up_next.eq(theirs.seen)
         with m.If(self.wrong):
             m.d.sync += self.refused.eq(1)
         with m.If(self.refused | self.empties):
-            m.d.comb += comes.eq(0)
+            m.d.comb += up_next.eq(0)
         with m.Elif(self.up & leaves):
-            m.d.comb += comes.eq(0)
+            m.d.comb += up_next.eq(0)
             m.d.sync += [seen.eq(0), silence.eq(0)]
-        with m.If(comes):
+        with m.If(up_next):
             m.d.sync += fresh.eq(0)
-        m.d.sync += self.up.eq(comes)
-        self._count_down(m, comes)
+        m.d.sync += self.up.eq(up_next)
+        self._count_down(m, up_next)
         return m
 
-    def _count_down(self, m: Module, comes: Signal) -> None:
+    def _count_down(self, m: Module, up_next: Signal) -> None:
         """Counts the cycles in which it is down."""
         cycles = Signal(range(self.dead_cycles))
-        with m.If(comes):
+        with m.If(up_next):
             m.d.sync += [cycles.eq(0), self.dead.eq(0)]
         with m.Elif(cycles == self.dead_cycles - 1):
             m.d.sync += self.dead.eq(1)

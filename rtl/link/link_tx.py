@@ -57,10 +57,10 @@ class LinkTx(wiring.Component):
         for vc in range(N_VCS):
             level = Signal(range(self.buffer_flits + 1), init=self.buffer_flits, name=f"level_{vc}")
             # A register of its own says that it is 0: all that is sent begins with it.
-            some = Signal(init=1, name=f"some_{vc}")
+            has_credit = Signal(init=1, name=f"some_{vc}")
             spent, returned = Signal(name=f"spent_{vc}"), Signal(name=f"returned_{vc}")
             m.d.comb += [
-                turn.requests[vc].eq(self.i[vc].valid & some),
+                turn.requests[vc].eq(self.i[vc].valid & has_credit),
                 spent.eq(turn.grant[vc] & output.i.ready),
                 returned.eq(self.link.credit_valid & (self.link.credit_vc == vc)),
                 self.i[vc].ready.eq(spent),
@@ -69,7 +69,7 @@ class LinkTx(wiring.Component):
             with m.If(returned != spent):
                 m.d.sync += level.eq(level + Mux(returned, 1, -1))
             m.d.sync += [
-                some.eq(returned | ((level != 0) & ~(spent & (level == 1)))),
+                has_credit.eq(returned | ((level != 0) & ~(spent & (level == 1)))),
                 Assert(
                     ResetSignal() | ~returned | (level != self.buffer_flits),
                     "link: a credit came back that was not spent\n",

@@ -163,24 +163,24 @@ class ReplayBuffer(wiring.Component):
 
         put, sent, oldest, whole = pointer("put"), pointer("sent"), pointer("oldest"), pointer("whole")
         following, target = pointer("following"), pointer("target")
-        goes, acknowledges, taken, jumps = (
-            Signal(name=f"{name}_{vc}") for name in ("goes", "acknowledges", "taken", "jumps")
+        departs, acknowledges, taken, jumps = (
+            Signal(name=f"{name}_{vc}") for name in ("departs", "acknowledges", "taken", "jumps")
         )
-        comes, drains, inside, leaves = (
-            Signal(name=f"{name}_{vc}") for name in ("comes", "drains", "inside", "leaves")
+        arrives, drains, inside, leaves = (
+            Signal(name=f"{name}_{vc}") for name in ("arrives", "drains", "inside", "leaves")
         )
         notice = self.notice.payload
-        m.d.comb += comes.eq(self.i.valid & (self.i.flit.vc == vc))
-        with m.If(comes):
+        m.d.comb += arrives.eq(self.i.valid & (self.i.flit.vc == vc))
+        with m.If(arrives):
             m.d.sync += inside.eq(~self.i.flit.last)
-        with m.If(comes & ~drains):
+        with m.If(arrives & ~drains):
             m.d.sync += put.eq(put + 1)
 
         acknowledged = (notice.value - oldest)[:self.bits]
         behind = (sent - oldest)[:self.bits] < acknowledged
         m.d.comb += [
-            goes.eq((self.sends | walks) & (at == vc)),
-            following.eq(sent + goes),
+            departs.eq((self.sends | walks) & (at == vc)),
+            following.eq(sent + departs),
             acknowledges.eq(self.notice.valid & (notice.about == vc) & ~notice.is_credit),
             taken.eq(acknowledges & ~drains & (acknowledged <= (put - oldest)[:self.bits])),
             target.eq(Mux(taken, notice.value, oldest)),
@@ -191,7 +191,7 @@ class ReplayBuffer(wiring.Component):
             self.waits[vc].eq(whole != oldest), self.progress[vc].eq(taken & (acknowledged != 0)),
         ]
         m.d.sync += [oldest.eq(target), sent.eq(following)]
-        with m.If(goes & self.o.last):
+        with m.If(departs & self.o.last):
             m.d.sync += whole.eq(following)
         with m.If(jumps):
             m.d.sync += [sent.eq(target), whole.eq(target)]
@@ -209,12 +209,12 @@ class ReplayBuffer(wiring.Component):
             m.d.sync += drains.eq(0)
         freed, ended, moved = pointer("freed"), Signal(name=f"ended_{vc}"), pointer("moved")
         m.d.comb += [
-            ended.eq(Mux(comes, self.i.flit.last, ~inside)), moved.eq(Mux(leaves, acknowledged, 0)),
+            ended.eq(Mux(arrives, self.i.flit.last, ~inside)), moved.eq(Mux(leaves, acknowledged, 0)),
             leaves.eq(drains & self.link.up & ~self.link.empties & acknowledges & ended & (notice.value == freed)),
         ]
         return Ring(
-            put=put, following=following, oldest=oldest, drains=drains, drops=comes & drains & self.i.flit.last,
-            dropped=comes & drains, moved=moved, freed=freed,
+            put=put, following=following, oldest=oldest, drains=drains, drops=arrives & drains & self.i.flit.last,
+            dropped=arrives & drains, moved=moved, freed=freed,
         )
 
     def _keep(self, m: Module, rings: list[Ring], ahead: Signal) -> None:

@@ -216,11 +216,11 @@ class RegisterFile(wiring.Component):
             elif register.name in waits:
                 taker, known = waits[register.name]
                 meant = means(register.name, here & known) & on_page
-                offers, goes = Signal(name=f"offers_{register.name}"), taker.valid & taker.ready
+                offers, is_taken = Signal(name=f"offers_{register.name}"), taker.valid & taker.ready
                 m.d.comb += taker.valid.eq(offers)
-                m.d.sync += offers.eq(meant & stands_there & ~goes)
+                m.d.sync += offers.eq(meant & stands_there & ~is_taken)
                 hears.append(meant)
-                answers.append(goes)
+                answers.append(is_taken)
         job_control = CONTROL_PAGE["job_control"].offset
         to_jobs = means("job_control", control_offset == job_control)
         meant = Cat(to_jobs, on_page).all()
@@ -232,7 +232,7 @@ class RegisterFile(wiring.Component):
 
     def _order_job(self, m: Module, held: dict, meant: Value, stands: Signal) -> None:
         """A write to job_control is answered when its order is: what job_state shows then is not older."""
-        order, standing, asked = self.jobs.order, self.jobs.standing, Signal(name="job_asked")
+        order, standing, order_taken = self.jobs.order, self.jobs.standing, Signal(name="order_taken")
         flags = fields(CONTROL_PAGE["job_control"], self._write_data)
         m.d.comb += [
             order.payload.job_id.eq(held["job_select"]),
@@ -245,11 +245,11 @@ class RegisterFile(wiring.Component):
             ),
             standing.ready.eq(1),
         ]
-        m.d.comb += order.valid.eq(meant & ~asked)
+        m.d.comb += order.valid.eq(meant & ~order_taken)
         with m.If(order.valid & order.ready):
-            m.d.sync += asked.eq(1)
+            m.d.sync += order_taken.eq(1)
         with m.If(standing.valid):
-            m.d.sync += [asked.eq(0), stands.eq(standing.payload)]
+            m.d.sync += [order_taken.eq(0), stands.eq(standing.payload)]
 
     def _shown(self, stands: Signal, link: Signal) -> dict:
         """Values of the read-only registers, by name, except counts of two words."""
@@ -305,13 +305,13 @@ class RegisterFile(wiring.Component):
         # The address stands for some cycles, so what it is beyond the control page is found first.
         on_page = Signal()
         hits = Cat((read.payload.addr[:_OFFSET_BITS] == register.offset) & on_page for register in readable)
-        asking, looking, seeing, asked, counted = Signal(), Signal(), Signal(), Signal(), Signal(32)
+        asking, looking, seeing, is_found, counted = Signal(), Signal(), Signal(), Signal(), Signal(32)
         chosen = Signal()
         hit, hit_counter, hit_state = Signal(len(readable)), Signal(), Signal()
         m.d.sync += [
             on_page.eq(~read.payload.addr[_OFFSET_BITS:].any()),
-            asking.eq(read.valid & read.ready), looking.eq(asking), seeing.eq(looking), asked.eq(seeing),
-            chosen.eq(asked),
+            asking.eq(read.valid & read.ready), looking.eq(asking), seeing.eq(looking), is_found.eq(seeing),
+            chosen.eq(is_found),
             hit.eq(hits), hit_counter.eq(in_counters | in_states), hit_state.eq(in_states),
         ]
         with m.If(looking & hit_state & ~state_high):
@@ -323,7 +323,7 @@ class RegisterFile(wiring.Component):
         words = [Mux(hit_counter, counted, 0)]
         for k, register in enumerate(readable):
             words.append(Mux(hit[k], shown[register.name], 0))
-            with m.If(asked & hit[k]):
+            with m.If(is_found & hit[k]):
                 if register.name == "cycles_lo":
                     m.d.sync += cycles_hi.eq(self.cycles[32:])
                 if register.name.removesuffix("_lo") in sums:
@@ -331,10 +331,10 @@ class RegisterFile(wiring.Component):
         with m.If(answer.ready):
             m.d.sync += answer.valid.eq(0)
         # One word at most is not 0: some are summed up at a time, and the sums in the next cycle.
-        some = [words[at : at + _WORDS_AT_ONCE] for at in range(0, len(words), _WORDS_AT_ONCE)]
-        partial = [Signal(32, name=f"words_{k}") for k in range(len(some))]
-        with m.If(asked):
-            m.d.sync += [register.eq(reduce(or_, part)) for register, part in zip(partial, some, strict=True)]
+        chunks = [words[at : at + _WORDS_AT_ONCE] for at in range(0, len(words), _WORDS_AT_ONCE)]
+        partial = [Signal(32, name=f"words_{k}") for k in range(len(chunks))]
+        with m.If(is_found):
+            m.d.sync += [register.eq(reduce(or_, part)) for register, part in zip(partial, chunks, strict=True)]
         with m.If(chosen):
             m.d.sync += [
                 answer.valid.eq(1), answer.payload.error.eq(~hit_counter & ~hit.any()),

@@ -65,12 +65,12 @@ class EventCounters(wiring.Component):
             ports.append((store.read_port(domain="comb"), store.write_port()))
 
         step, visited, cleared = Signal(range(n)), Signal(range(n)), Signal()
-        resting, stirred, comes = Signal(), Signal(), Signal()
+        resting, stirred, any_event = Signal(), Signal(), Signal()
         reading, high = Signal(), Signal()
         m.d.sync += [visited.eq(Mux(self.latch, self.index, step)), reading.eq(self.latch), high.eq(self.high)]
         # A walk in which nothing came ends in rest: all own bits are in the memory. An event begins the next one.
-        m.d.sync += comes.eq(self.events.as_value().any())
-        with m.If(comes):
+        m.d.sync += any_event.eq(self.events.as_value().any())
+        with m.If(any_event):
             m.d.sync += [resting.eq(0), stirred.eq(1)]
         with m.Elif(~self.latch & (step == n - 1)):
             m.d.sync += [resting.eq(cleared & ~stirred), stirred.eq(0)]

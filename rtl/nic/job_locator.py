@@ -65,7 +65,7 @@ class JobLocator(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
+        entry = data.StructLayout({"header": PacketHeader, "collective": 1, "is_queried": 1})
         # Of long headers the third one is not there before the first one's answer.
         headers: RegisterPair | LutQueue
         if header_flits(self.data_width) >= LONG_HEADER:
@@ -80,15 +80,15 @@ class JobLocator(wiring.Component):
         # next header waits for it. So nobody's turn at the job table is part of the way of a header.
         header, query = self.i.header, self.placement.query
         entering, late, later = headers.i.payload, Signal(), Signal.like(query.payload)
-        comes = header.valid & header.ready
+        header_taken = header.valid & header.ready
         m.d.comb += [
             entering.header.eq(header.payload),
             entering.collective.eq(header.payload.type == (PacketType.CREDIT if self.vc else PacketType.COLLECTIVE)),
-            entering.asked.eq(entering.collective & (
+            entering.is_queried.eq(entering.collective & (
                 1 if self.vc else header.payload.dest_vp < self.n_vps
             )),
             headers.i.valid.eq(header.valid & ~late), header.ready.eq(headers.i.ready & ~late),
-            query.valid.eq(late | (comes & entering.asked)),
+            query.valid.eq(late | (header_taken & entering.is_queried)),
         ]
         asks = Signal.like(query.payload)
         m.d.comb += [
@@ -96,26 +96,26 @@ class JobLocator(wiring.Component):
             query.payload.eq(Mux(late, later, asks)),
         ]
         m.d.sync += late.eq(query.valid & ~query.ready)
-        with m.If(comes):
+        with m.If(header_taken):
             m.d.sync += later.eq(asks)
 
         # Output: the header, with the unit and a flag that there is one, then the payload.
         out, in_payload = self.o, Signal()
         leaving = headers.o.payload
-        goes = out.header.valid & out.header.ready
-        answered, answer = self._answers(m, used=goes & leaving.asked)
+        header_left = out.header.valid & out.header.ready
+        answered, answer = self._answers(m, used=header_left & leaving.is_queried)
         m.d.comb += [
             out.header.payload.eq(leaving.header),
-            out.header.valid.eq(headers.o.valid & ~in_payload & (~leaving.asked | answered)),
-            headers.o.ready.eq(goes),
+            out.header.valid.eq(headers.o.valid & ~in_payload & (~leaving.is_queried | answered)),
+            headers.o.ready.eq(header_left),
             self.unit.eq(answer.unit),
-            self.placed.eq(leaving.asked & answer.ok),
-            self.known.eq(Mux(leaving.asked, answer.ok, ~leaving.collective)),
-            self.uncovered.eq(leaving.asked & ~answer.ok & (self.vc == 0)),
+            self.placed.eq(leaving.is_queried & answer.ok),
+            self.known.eq(Mux(leaving.is_queried, answer.ok, ~leaving.collective)),
+            self.uncovered.eq(leaving.is_queried & ~answer.ok & (self.vc == 0)),
             out.payload.payload.eq(beats.o.payload), out.payload.valid.eq(beats.o.valid & in_payload),
             beats.o.ready.eq(out.payload.ready & in_payload),
         ]
-        with m.If(goes):
+        with m.If(header_left):
             m.d.sync += in_payload.eq(leaving.header.length != 0)
         with m.If(out.payload.valid & out.payload.ready & out.payload.payload.last):
             m.d.sync += in_payload.eq(0)

@@ -15,13 +15,13 @@ class WaitingReport:
     ----------
     report, valid : View, Signal
         It, if there is one.
-    goes : Signal
+    is_taken : Signal
         It is taken.
     """
 
     report: View
     valid: Signal
-    goes: Signal
+    is_taken: Signal
 
 
 @dataclass(frozen=True, kw_only=True)

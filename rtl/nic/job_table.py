@@ -157,14 +157,14 @@ class JobTable(wiring.Component):
         acting, at_shared = Signal(self.shapes.report), Signal()
         limits, covered, known = Signal(self.limits), Signal(), Signal()
         entry, after = Signal(self.entry), Signal(self.entry, attrs={"keep": 1})
-        act, acted, blocked, at_rest, held, comes, goes, assigns = (
-            Signal(name=name) for name in ("act", "acted", "blocked", "at_rest", "held", "comes", "goes", "assigns")
+        act, acted, blocked, at_rest, held, joined, freed, assigns = (
+            Signal(name=name) for name in ("act", "acted", "blocked", "at_rest", "held", "joined", "freed", "assigns")
         )
         touches = Cat(by_packet, by_sequence, reported, ordered)
         touched = Cat(question.valid & ~other, other & ~by_report & ~by_order, other & by_report, other & by_order)
         with m.If(advance):
             m.d.sync += [at_job.eq(job), at_shared.eq(question.payload.shared & (self.pool > 0))]
-        with m.If(waiting.goes):
+        with m.If(waiting.is_taken):
             m.d.sync += acting.eq(waiting.report)
         with m.If(order.valid & order.ready):
             m.d.sync += command.eq(order.payload)
@@ -197,7 +197,7 @@ class JobTable(wiring.Component):
             at_rest.eq(~entry.held),
             # In the fourth stage `entry.held` still says what was before.
             held.eq(entry.busy | entry.owing | (entry.packets != 0)),
-            comes.eq(acted & held & ~entry.held), goes.eq(acted & ~held & entry.held), least.taken.eq(comes),
+            joined.eq(acted & held & ~entry.held), freed.eq(acted & ~held & entry.held), least.taken.eq(joined),
             assigns.eq(at_rest & (admits | let_in)),
             blocked.eq(waits | (at_rest & (by_packet | by_sequence) & ~least.valid)),
             act.eq((by_packet | by_sequence | reported | ordered) & ~blocked),
@@ -217,7 +217,7 @@ class JobTable(wiring.Component):
         self._report(m, touch, acting)
         self._obey(m, touch, command)
         for k in range(n_units):
-            m.d.sync += self.jobs[k].eq(self.jobs[k] + (comes & (entry.unit == k)) - (goes & (entry.unit == k)))
+            m.d.sync += self.jobs[k].eq(self.jobs[k] + (joined & (entry.unit == k)) - (freed & (entry.unit == k)))
 
         self._take_back(m, entry, returns=act & reported & (acting.kind == JobReportKind.RETURNED), known=known)
         self._answer(m, touch, admits, let_in)
@@ -259,8 +259,8 @@ class JobTable(wiring.Component):
             other.eq((report_valid | sequence.valid | order.valid) & ~was_other),
             by_report.eq(report_valid & ~((sequence.valid | order.valid) & was_report)),
             by_order.eq(order.valid & ~by_report), order.ready.eq(advance & other & by_order),
-            waiting.goes.eq(advance & other & by_report), sequence.ready.eq(advance & other & ~by_report & ~by_order),
-            question.ready.eq(advance & ~other),
+            waiting.is_taken.eq(advance & other & by_report), question.ready.eq(advance & ~other),
+            sequence.ready.eq(advance & other & ~by_report & ~by_order),
             job.eq(Mux(other, Mux(
                 by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
             ), question.payload.job_id)),
@@ -310,7 +310,7 @@ class JobTable(wiring.Component):
         cycle.
         """
         m.submodules.turn = turn = RoundRobin(n=self.n_units)
-        report, report_valid, report_goes = Signal(self.shapes.report), Signal(), Signal()
+        report, report_valid, report_taken = Signal(self.shapes.report), Signal(), Signal()
         m.d.comb += turn.advance.eq(~report_valid)
         for k, port in enumerate(self.reports):
             m.d.comb += [turn.requests[k].eq(port.valid), port.ready.eq(turn.grant[k] & ~report_valid)]
@@ -318,9 +318,9 @@ class JobTable(wiring.Component):
             m.d.sync += report_valid.eq(turn.requests.any())
             with m.If(turn.requests.any()):
                 m.d.sync += report.eq(Array(port.payload for port in self.reports)[turn.index])
-        with m.Elif(report_goes):
+        with m.Elif(report_taken):
             m.d.sync += report_valid.eq(0)
-        return WaitingReport(report=report, valid=report_valid, goes=report_goes)
+        return WaitingReport(report=report, valid=report_valid, is_taken=report_taken)
 
     def _report(self, m: Module, touch: Touch, acting: View) -> None:
         """Computes the entry after a report of a unit."""
@@ -328,7 +328,7 @@ class JobTable(wiring.Component):
         fewer = entry.packets - (entry.packets != 0)
         with m.If(reported):
             with m.Switch(acting.kind):
-                with m.Case(JobReportKind.PACKET_GONE):
+                with m.Case(JobReportKind.PACKET_LEFT):
                     m.d.comb += after.packets.eq(fewer)
                 with m.Case(JobReportKind.RETURNED):
                     with m.If(known):

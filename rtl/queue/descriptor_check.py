@@ -61,7 +61,7 @@ class DescriptorCheck(wiring.Component):
     The check begins while the descriptor comes in, and ends before the descriptor may go.
 
     Timing: the answer stands 5 cycles after `numbers` rose and 2 after `fields`, and as long later as each window
-    question takes; nothing begins in the cycle after `gone`.
+    question takes; nothing begins in the cycle after `verdict_taken`.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ class DescriptorCheck(wiring.Component):
     desc : ``In(DescriptorControl)``, vp : ``In(11)``
         The descriptor, and the VP of its queue.
     numbers, fields : ``In(1)``
-        The lengths and the blocks have come; all but the payload has. High until `gone`.
-    gone : ``In(1)``
+        The lengths and the blocks have come; all but the payload has. High until `verdict_taken`.
+    verdict_taken : ``In(1)``
         Pulse: the descriptor has been released. Not before `judged`.
     judged : ``Out(1)``, status : ``Out``
-        The answer, a ``Status``; from then on until `gone`.
+        The answer, a ``Status``; from then on until `verdict_taken`.
     window : ``Out(WindowSignature())``
         Window check.
     """
@@ -108,7 +108,7 @@ class DescriptorCheck(wiring.Component):
             "vp": In(formats.VP_BITS),
             "numbers": In(1),
             "fields": In(1),
-            "gone": In(1),
+            "verdict_taken": In(1),
             "judged": Out(1),
             "status": Out(STATUS_BITS),
             "window": Out(WindowSignature()),
@@ -291,6 +291,6 @@ class DescriptorCheck(wiring.Component):
             with m.State("JUDGED"):
                 with m.If(~judged):
                     m.next = first.upper()
-        with m.If(self.gone):
+        with m.If(self.verdict_taken):
             m.d.sync += judged.eq(0)
 

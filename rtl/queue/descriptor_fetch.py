@@ -54,7 +54,7 @@ class DescriptorFetch(wiring.Component):
         Descriptors in order; `desc` means nothing if `error`. Not `ready` unless `valid`: that comes late in a cycle.
     inline_data : ``Out(inline_layout(data_width))``
         Payload of the descriptor that was taken last.
-    comes : ``Out(1)``
+    words_read : ``Out(1)``
         The last beat comes, and there was no error: in the next cycle the descriptor is valid.
     numbers, fields : ``Out(1)``
         The control words of ``o.payload.desc`` have come; all of it but `payload` has. Up until it is taken.
@@ -71,7 +71,7 @@ class DescriptorFetch(wiring.Component):
             "read": Out(ReadSignature(data_width)),
             "o": Out(stream.Signature(FetchedDescriptor)),
             "inline_data": Out(inline_layout(data_width)),
-            "comes": Out(1),
+            "words_read": Out(1),
             "numbers": Out(1),
             "fields": Out(1),
         })
@@ -110,7 +110,7 @@ class DescriptorFetch(wiring.Component):
         m.d.comb += [
             self.o.payload.desc.as_value().eq(words),
             beat.ready.eq(~self.o.valid & self.enable),
-            self.comes.eq(beat.valid & beat.ready & beat.payload.last & ~beat.payload.error),
+            self.words_read.eq(beat.valid & beat.ready & beat.payload.last & ~beat.payload.error),
         ]
         for k, word in enumerate(words):
             with m.If(beat.ready & expected[k]):

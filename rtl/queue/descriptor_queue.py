@@ -112,10 +112,10 @@ class DescriptorQueue(wiring.Component):
         m.d.comb += [
             check.desc.eq(fetch.o.payload.desc), check.vp.eq(scheduler.vp),
             check.numbers.eq(fetch.numbers), check.fields.eq(fetch.fields), fetch.enable.eq(scheduler.at_hand),
-            check.gone.eq(scheduler.i.ready),
+            check.verdict_taken.eq(scheduler.i.ready),
             scheduler.judged.eq(check.judged), scheduler.status.eq(check.status),
             scheduler.i.payload.eq(fetch.o.payload), scheduler.i.valid.eq(fetch.o.valid),
-            scheduler.comes.eq(fetch.comes),
+            scheduler.words_read.eq(fetch.words_read),
             # It is released only while it is valid and judged.
             fetch.o.ready.eq(scheduler.i.ready),
         ]

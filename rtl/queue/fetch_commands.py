@@ -35,14 +35,14 @@ class FetchCommands:
 
     def __init__(self, m: Module, serving: TurnInProgress, *, turn: PureInterface, fetch: stream.Interface):
         batch = serving.batch
-        self.more, self.asked = Signal(name="more"), Signal(name="asked")
+        self.more, self.is_fetched = Signal(name="more"), Signal(name="is_fetched")
         self.further = Signal(range(batch + 1), name="further")
         offered, command, waits = turn.offer.payload, fetch.payload, Signal(name="command_waits")
 
         may_begin = ((serving.covered | serving.stands.TURN) & ~turn.stale) | waits
         m.d.comb += [
             self.further.eq(Mux(serving.left < batch, serving.left, batch)),
-            fetch.valid.eq(self.more | (turn.offer.valid & offered.serves & ~self.asked & may_begin)),
+            fetch.valid.eq(self.more | (turn.offer.valid & offered.serves & ~self.is_fetched & may_begin)),
         ]
         with m.If(fetch.ready):
             m.d.sync += self.more.eq(0)
@@ -58,4 +58,4 @@ class FetchCommands:
                 command.count.eq(offered.first),
             ]
         with m.If(~self.more & fetch.valid & fetch.ready):
-            m.d.sync += self.asked.eq(1)
+            m.d.sync += self.is_fetched.eq(1)

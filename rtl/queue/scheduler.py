@@ -59,7 +59,7 @@ class Scheduler(wiring.Component):
         VP table. The fetch of a turn is commanded while it is offered; one that is stale ends at once.
     fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
         Descriptor fetch. A descriptor is valid once it is there whole; it is released when it is judged, too.
-    comes : ``In(1)``
+    words_read : ``In(1)``
         In the next cycle a readable descriptor is valid. Without it the descriptor is handed over a cycle later, if
         its target is known before it is there whole.
     at_hand : ``Out(1)``
@@ -94,7 +94,7 @@ class Scheduler(wiring.Component):
             "turn": In(TurnSignature(address_bits)),
             "fetch": Out(stream.Signature(fetch_command(address_bits))),
             "i": In(stream.Signature(FetchedDescriptor)),
-            "comes": In(1),
+            "words_read": In(1),
             "at_hand": Out(1),
             "judged": In(1),
             "status": In(STATUS_BITS),
@@ -183,7 +183,7 @@ class Scheduler(wiring.Component):
         desc, port = self.i.payload.desc, Array(self.cou)[target.number]
         m.d.comb += [
             target.aborting.eq(aborting),
-            target.readable.eq((self.i.valid & ~self.i.payload.error) | self.comes),
+            target.readable.eq((self.i.valid & ~self.i.payload.error) | self.words_read),
             target.delivered.eq(target.delivering & target.descriptor_ready),
             target.sent.eq(target.sending & self.p2p.descriptor.ready),
             self.p2p.descriptor.valid.eq(target.sending),
@@ -223,12 +223,12 @@ class Scheduler(wiring.Component):
         """Takes a turn, once its descriptors have been asked for. Returns whether it does, in the state TURN."""
         offer, stale = self.turn.offer, self.turn.stale
         offered = offer.payload
-        fetched = commands.asked | (self.fetch.valid & self.fetch.ready)
+        fetched = commands.is_fetched | (self.fetch.valid & self.fetch.ready)
         may_go = fetched | ~offered.serves | (stale & ~self.fetch.valid)
         m.d.comb += offer.ready.eq(serving.stands.TURN & may_go)
         taken = offer.valid & may_go
         with m.If(serving.stands.TURN):
-            serving.load(offered, asked=taken & fetched, stale=stale)
+            serving.load(offered, is_fetched=taken & fetched, stale=stale)
         return taken
 
     def _begin(self, m: Module, serving: TurnInProgress, commands: FetchCommands, *, taken: Value) -> None:
@@ -236,7 +236,7 @@ class Scheduler(wiring.Component):
         offered = self.turn.offer.payload
         with m.State("TURN"):
             with m.If(taken):
-                m.d.sync += commands.asked.eq(0)
+                m.d.sync += commands.is_fetched.eq(0)
                 serving.go("UNIT")
                 with m.If(self.turn.stale):
                     serving.go("DRAIN")

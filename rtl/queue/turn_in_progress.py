@@ -88,8 +88,8 @@ class TurnInProgress:
         self._m.next = state
         self._m.d.sync += self.stands.eq(Cat(state == name for name in _STANDS))
 
-    def load(self, offered, *, asked, stale) -> None:
-        """Takes up a turn, whose first descriptors have been asked for, if it is `asked`, which comes late.
+    def load(self, offered, *, is_fetched, stale) -> None:
+        """Takes up a turn, whose first descriptors have been asked for, if it is `is_fetched`, which comes late.
 
         One without room is blocked, unless it is `stale`.
         """
@@ -97,7 +97,7 @@ class TurnInProgress:
             self.turn.eq(offered),
             self.cons.eq(offered.cons), self.left.eq(offered.count), self.room.eq(offered.room),
             self.none_left.eq(offered.count == 0), self.no_room.eq(offered.room == 0),
-            self.pending.eq(offered.first), self.none_pending.eq(~asked), self.covered.eq(offered.whole),
+            self.pending.eq(offered.first), self.none_pending.eq(~is_fetched), self.covered.eq(offered.whole),
             self.blocked.eq(offered.enable & (offered.count != 0) & ~offered.serves & ~stale),
             *(register.eq(0) for register in (self.taken, self.crowded, self.extended, self.inside, self.refused)),
         ]

@@ -85,8 +85,8 @@ class WindowCheck(wiring.Component):
         # The windows of a VP come out of the memory one a cycle: `index` is asked for, the one before it (`there`) is
         # compared, and the one before that (`compared`) decides.
         client = Signal.like(turn.index)
-        asked = Signal(WindowQuery)
-        m.d.comb += asked.eq(Array(port.query.payload for port in self.i)[turn.index])
+        chosen_query = Signal(WindowQuery)
+        m.d.comb += chosen_query.eq(Array(port.query.payload for port in self.i)[turn.index])
         query = Signal(WindowQuery)
         # Bits that an address here has not must be 0.
         addr, beyond = query.addr[:self.address_bits], query.addr[self.address_bits:].any()
@@ -108,7 +108,7 @@ class WindowCheck(wiring.Component):
                 for k, port in enumerate(self.i):
                     m.d.comb += port.query.ready.eq(turn.grant[k])
                 m.d.sync += [
-                    query.eq(asked), client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
+                    query.eq(chosen_query), client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
                 ]
                 with m.If(turn.requests.any()):
                     m.next = "SEARCH"

@@ -105,9 +105,9 @@ def align(pipeline: StepPipeline, v: StepValues) -> StepValues:
         for level in levels:
             # Lost bits are gathered one level of four-input cells at a time: three bits with the select, earlier
             # findings four by four.
-            gone = small[:1 << level]
+            shifted_out = small[:1 << level]
             found = [part.any() for part in parts(lost, 4)]
-            lost = Cat(*found, *(v.shift[level] & part.any() for part in parts(gone, 3)))
+            lost = Cat(*found, *(v.shift[level] & part.any() for part in parts(shifted_out, 3)))
             small = Mux(v.shift[level], small[1 << level:], small)
         drop = ""
         if index == 2:

@@ -73,7 +73,7 @@ class ChannelQueues(wiring.Component):
         # First and last packet of each queue. A first packet taken in the cycle before is replaced by the packet behind
         # it.
         filled = Signal(n_queues)
-        some = Signal(n_queues)
+        filled_now = Signal(n_queues)
         firsts = [Signal(range(self.n_names), name=f"first_{q}") for q in range(n_queues)]
         lasts = [Signal(range(self.n_names), name=f"last_{q}") for q in range(n_queues)]
         shorts = Signal(n_queues)
@@ -82,15 +82,15 @@ class ChannelQueues(wiring.Component):
         emptied = Signal()
         m.d.comb += [
             emptied.eq(one_of(removed, lasts) == removed_name),
-            some.eq(filled & ~Mux(emptied, removed, 0)),
+            filled_now.eq(filled & ~Mux(emptied, removed, 0)),
         ]
         heads = [Mux(removed[q], get.data.name, firsts[q]) for q in range(n_queues)]
         short = Signal(n_queues)
         m.d.comb += [
             short.eq(Mux(get.data.short, shorts | removed, shorts & ~removed)),
-            self.waiting.eq(some),
+            self.waiting.eq(filled_now),
             self.waiting_short.eq(short),
-            self.mc_waits.eq(some[-1]),
+            self.mc_waits.eq(filled_now[-1]),
             self.mc_short.eq(short[-1]),
             self.mc_name.eq(heads[-1]),
             self.mc_ports.eq(Mux(removed[-1], get.data.ports, ports)),
@@ -109,7 +109,7 @@ class ChannelQueues(wiring.Component):
         m.d.sync += [
             removed.eq(remove),
             removed_name.eq(self.taken_name),
-            filled.eq(some),
+            filled.eq(filled_now),
             shorts.eq(short),
             ports.eq(Mux(self.take_mc, rest, self.mc_ports)),
             *(firsts[q].eq(heads[q]) for q in range(n_queues)),
@@ -119,7 +119,7 @@ class ChannelQueues(wiring.Component):
         queue, joins, pushed = Signal(n_queues), Signal(), self.push.payload
         m.d.comb += [
             queue.eq(Mux(pushed.multicast, 1 << self.radix, pushed.ports)),
-            joins.eq((queue & some).any()),
+            joins.eq((queue & filled_now).any()),
             put.addr.eq(one_of(queue, lasts)),
             put.data.name.eq(pushed.name),
             put.data.short.eq(pushed.short),
@@ -127,7 +127,7 @@ class ChannelQueues(wiring.Component):
             put.en.eq(self.push.valid & joins),
         ]
         with m.If(self.push.valid):
-            m.d.sync += filled.eq(some | queue)
+            m.d.sync += filled.eq(filled_now | queue)
             for q in range(n_queues):
                 with m.If(queue[q]):
                     m.d.sync += lasts[q].eq(pushed.name)

@@ -140,21 +140,21 @@ class SwitchControl(wiring.Component):
         }
         readable = {register.name for register in SWITCH_PAGE if register.access is not Access.WO}
         assert set(values) | {"mft_mask"} == readable
-        asked, answering, counting = Signal(), Signal(), Signal()
+        is_read, answering, counting = Signal(), Signal(), Signal()
         high = Signal(32)
         addr = Signal(ADDRESS_BITS)
         answer = Signal(front.i_read.payload.shape())
         m.d.comb += [
-            front.o_read.ready.eq(~asked & ~answering & ~counting),
+            front.o_read.ready.eq(~is_read & ~answering & ~counting),
             front.i_read.valid.eq(answering),
             front.i_read.payload.eq(answer),
             self.mft_address.colour.eq(Cat(front.o_read.payload.addr[2:2 + _WORD_BITS], block)),
             self.mft_address.group.eq(group),
         ]
-        m.d.sync += asked.eq(front.o_read.valid & front.o_read.ready)
+        m.d.sync += is_read.eq(front.o_read.valid & front.o_read.ready)
         with m.If(front.o_read.valid & front.o_read.ready):
             m.d.sync += addr.eq(front.o_read.payload.addr)
-        with m.If(asked):
+        with m.If(is_read):
             m.d.sync += [answering.eq(1), answer.data.eq(0), answer.error.eq(1)]
             with m.Switch(addr):
                 for name, value in values.items():

@@ -93,10 +93,10 @@ class PortStatistics(wiring.Component):
         cleared = Signal()
         last_port = port == self.n_ports - 1
         # A walk in which nothing came ends in rest: all own bits are in the memory. An event or a question begins one.
-        resting, stirred, comes = Signal(), Signal(), Signal()
+        resting, stirred, any_event = Signal(), Signal(), Signal()
         happens = [self._happens(m, p) for p in range(self.n_ports)]
-        m.d.sync += comes.eq(Cat(events.as_value().any() for events in happens).any() | self.read.ask)
-        with m.If(comes):
+        m.d.sync += any_event.eq(Cat(events.as_value().any() for events in happens).any() | self.read.ask)
+        with m.If(any_event):
             m.d.sync += [resting.eq(0), stirred.eq(1)]
         with m.Elif((kind == n_kinds - 1) & last_port):
             m.d.sync += [resting.eq(cleared & ~stirred), stirred.eq(0)]

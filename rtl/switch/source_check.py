@@ -56,30 +56,30 @@ class SourceCheck(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         sizes, check = self.sizes, self.source.check
-        asked, at_dest, other, judged = Signal(), Signal(), Signal(), Signal()
+        dest_given, at_dest, other, judged = Signal(), Signal(), Signal(), Signal()
         waits, ended, kept = Signal(), Signal(), Signal(sizes.radix)
         m.d.comb += [
             at_dest.eq(self.here & (self.flit_index == sizes.dest_flit)),
             other.eq(self.flit.data[_SOURCE % sizes.data_width:][:formats.NODE_BITS] != self.source.node_id),
         ]
-        m.d.sync += asked.eq(at_dest)
+        m.d.sync += dest_given.eq(at_dest)
         if sizes.source_flit == sizes.dest_flit:
             differs = Signal()
             m.d.sync += differs.eq(other)
-            m.d.comb += [judged.eq(1), self.forged.eq(asked & check & differs)]
+            m.d.comb += [judged.eq(1), self.forged.eq(dest_given & check & differs)]
         else:
             # The tables answer once, and the source may come later than the flit behind the destination.
             with m.If(at_dest):
                 m.d.sync += ended.eq(self.flit.last)
-            with m.If(asked):
+            with m.If(dest_given):
                 m.d.sync += kept.eq(self.ports)
-            m.d.sync += waits.eq((asked | waits) & ~judged)
+            m.d.sync += waits.eq((dest_given | waits) & ~judged)
             m.d.comb += [
                 judged.eq(~check | ended | self.here),
-                self.forged.eq((asked | waits) & judged & check & (ended | other)),
+                self.forged.eq((dest_given | waits) & judged & check & (ended | other)),
             ]
         m.d.comb += [
-            self.o.valid.eq((asked | waits) & judged), self.o.payload.multicast.eq(self.multicast | self.forged),
+            self.o.valid.eq((dest_given | waits) & judged), self.o.payload.multicast.eq(self.multicast | self.forged),
             self.o.payload.ports.eq(Mux(self.forged, 0, Mux(waits, kept, self.ports))),
         ]
         return m

@@ -11,7 +11,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.formats import HASH_KEY
 from rtl.abi import HashKey, PacketHeader
 from rtl.buffer.buffer_statistics import statistics_layout
-from rtl.buffer.layouts import Arrival, Gone, arrival_layout
+from rtl.buffer.layouts import Arrival, Departure, arrival_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.buffer.tag_table import answer_layout
 from rtl.interface import beat
@@ -69,9 +69,9 @@ class Bench:
         self.read = StreamSink(
             dut, "o_read", beat(self.width), callback=lambda _: self.read_errors.append(int(dut.read_error.value))
         )
-        read = data.StructLayout({**dict(tag.members), "gone": 2})
+        read = data.StructLayout({**dict(tag.members), "n_left": 2})
         self.free = StreamSource(dut, "free", data.StructLayout({"free": read, "hash": parameters()["hash_bits"]}))
-        self.gone = StreamSink(dut, "o_gone", Gone)
+        self.gone = StreamSink(dut, "o_departure", Departure)
         self.left: Counter[tuple[int, int, int, int]] = Counter()
         """Packets that have left, by JobID and worth; those that were duplicates, and travelled on shared credits."""
         self.sent: dict[int, Packet] = {}
@@ -163,7 +163,7 @@ class Bench:
         """Frees a packet."""
         stored = self.stored.pop(key)
         worth = self.rng.randrange(3)
-        await self.free.send({"free": {"key": key, "slot": stored.slot, "gone": worth}, "hash": 0}, sync=True)
+        await self.free.send({"free": {"key": key, "slot": stored.slot, "n_left": worth}, "hash": 0}, sync=True)
         self.left[stored.packet.header["job_id"], worth, 0, 0] += 1
         self.counts["freed"] += 1
 
@@ -184,7 +184,7 @@ class Bench:
         assert self.figures().level == len(self.stored)
         while len(self.gone.received) < self.left.total():
             await RisingEdge(self.dut.clk)
-        seen = Counter(tuple(item[name] for name in Gone.members) for item in self.gone.received)
+        seen = Counter(tuple(item[name] for name in Departure.members) for item in self.gone.received)
         assert seen == self.left
 
 

@@ -111,7 +111,7 @@ class Bench:
         await clock.start(self.dut, max_cycles=150_000)
         self._taken = level(self.dut.packets__leaving__pool__taken)
         self._barred = level(self.dut.packets__leaving__barred)
-        self._grant = [level(self.dut.packets__leaving__pool__granted), bits(self.dut.packets__leaving__pool__gone)]
+        self._grant = [level(self.dut.packets__leaving__pool__granted), bits(self.dut.packets__leaving__pool__n_left)]
         self._consumed, self._consumes = bits(self.dut.packets__leaving__pool__consumed), decoder(Consumed)
         self._ports = [
             {
@@ -141,14 +141,14 @@ class Bench:
             granted, gone, sends = int(self._grant[0]()), self._grant[1](), self._consumes(self._consumed())["want"]
             free, use, header, credit, damaged = self.expected[f"lender {sends}"].popleft()
             self.taken += use
-            self.expected["free"].append((free | {"gone": gone}, self.taken))
+            self.expected["free"].append((free | {"n_left": gone}, self.taken))
             if header:
                 header[1] = self.taken
             self.expected["credit"].append(credit | {"loan": granted})
             noted_end(damaged=damaged, granted=granted)
         self.dut.packets__leaving__pool__granted.value = self.rng.randrange(2)
         self.dut.packets__leaving__barred.value = int(self.rng.random() < 0.1)
-        self.dut.packets__leaving__pool__gone.value = self.rng.randrange(3)
+        self.dut.packets__leaving__pool__n_left.value = self.rng.randrange(3)
         self.dut.packets__damaged.value = self.flaws[0] if self.flaws else self.rng.randrange(2)
         # Operand memory: a word from the cycle after the next advance on.
         for k, port in enumerate(self._ports):

@@ -153,7 +153,7 @@ class Unit:
         assert item["key"] == packet.key
         assert job in self.closed, "a packet of an open job"
         assert not self.owned(job), "a packet of an operation in progress"
-        assert item["gone"] == self.gone.pop(0)
+        assert item["n_left"] == self.gone.pop(0)
         noted_drop(**{name: packet.header[name] for name in ("loan", "multicast", "want")})
         packet.leaving, self.to_credit, self.dropping = True, packet, item["slot"]
         self.leaving.append(item["slot"])
@@ -216,14 +216,14 @@ class Unit:
                 noted_left(why="operation")
         assert int(dut.drops__bars.value) or not int(dut.drops__pool__taken.value), "a packet beside the lane's"
         if int(dut.drops__pool__taken.value):
-            self.gone.append(int(dut.drops__pool__gone.value))
+            self.gone.append(int(dut.drops__pool__n_left.value))
             consumed = self.read_consumed(int(dut.drops__pool__consumed.value))
             header = self.headers[int(dut.packets__header__slot.value)]
             assert consumed == {"loan": header["loan"] & ~header["multicast"] & 1, "want": 0}
         self.n_dropped += int(dut.dropped.value)
         self._end(int(dut.ends.value))
         dut.standstill__held.value = int(hold and (held or numbers.random() < 0.3))
-        dut.drops__pool__gone.value = numbers.randrange(3)
+        dut.drops__pool__n_left.value = numbers.randrange(3)
         freed = bool(self.leaving) and numbers.random() < self.pace
         dut.drops__freed__valid.value, dut.drops__freeing.value = int(freed), int(bool(self.leaving))
         if freed:

@@ -97,7 +97,7 @@ class Unit:
         match JobReportKind(report_["kind"]):
             case JobReportKind.RETURNED if not self.granted[job]:
                 self.unknown += 1
-            case JobReportKind.PACKET_GONE | JobReportKind.RETURNED | JobReportKind.DUPLICATE:
+            case JobReportKind.PACKET_LEFT | JobReportKind.RETURNED | JobReportKind.DUPLICATE:
                 if report_["kind"] == JobReportKind.RETURNED.value:
                     self.granted[job] -= 1
                     cocotb.start_soon(self._confirm())

@@ -42,7 +42,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="never-let-go", module=_JOBS,
-                old="goes.eq(acted & ~held & entry.held)", new="goes.eq(0)",
+                old="freed.eq(acted & ~held & entry.held)", new="freed.eq(0)",
             ),
             Mutation(
                 name="works-though-closed", module=_JOBS,

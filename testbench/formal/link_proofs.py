@@ -24,8 +24,8 @@ _DATA = (
     ),
     Mutation(
         name="duplicate-delivered", module=_RECEIVER,
-        old="matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some & ~self.cut),",
-        new="matches.eq(concerned & ((fields.position[:self.bits] == after) | behind) & ~marks & ~owes.some),",
+        old="matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.is_owed & ~self.cut),",
+        new="matches.eq(concerned & ((fields.position[:self.bits] == after) | behind) & ~marks & ~owes.is_owed),",
     ),
     Mutation(
         name="delivers-what-is-not-checked", module=_RECEIVER,
@@ -49,11 +49,11 @@ _DATA = (
 _ROOM = (
     Mutation(
         name="credits-of-spoiled-copies-returned", module=_RECEIVER,
-        old="left_after.eq(left + (gone & ~some)),", new="left_after.eq(left + gone),",
+        old="left_after.eq(left + (credit_spent & ~is_owed)),", new="left_after.eq(left + credit_spent),",
     ),
     Mutation(
         name="takes-a-replay-before-there-is-room", module=_RECEIVER,
-        old="matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some & ~self.cut),",
+        old="matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.is_owed & ~self.cut),",
         new="matches.eq(concerned & (fields.position[:self.bits] == after)),",
     ),
     Mutation(
@@ -123,11 +123,12 @@ LINK_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="takes-the-other-channels-flit", module=_SENDER,
-                old="buffer.ahead.eq(Mux(control_goes, next_vc, run.vc)),", new="buffer.ahead.eq(run.vc),",
+                old="buffer.ahead.eq(Mux(sends_control, next_vc, run.vc)),", new="buffer.ahead.eq(run.vc),",
             ),
             Mutation(
                 name="one-room-for-both", module=_RECEIVER,
-                old="gone.eq(self.credit_valid & (self.credit_vc == vc)),", new="gone.eq(self.credit_valid),",
+                old="credit_spent.eq(self.credit_valid & (self.credit_vc == vc)),",
+                new="credit_spent.eq(self.credit_valid),",
             ),
         ),
     ),
@@ -146,7 +147,7 @@ LINK_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="goes-on-inside-of-a-packet", module=_BUFFER,
-                old="ended.eq(Mux(comes, self.i.flit.last, ~inside))", new="ended.eq(1)",
+                old="ended.eq(Mux(arrives, self.i.flit.last, ~inside))", new="ended.eq(1)",
             ),
             Mutation(
                 name="goes-on-where-it-was", module=_BUFFER,
@@ -158,7 +159,7 @@ LINK_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="keeps-what-comes-meanwhile", module=_BUFFER,
-                old="with m.If(comes & ~drains):", new="with m.If(comes):",
+                old="with m.If(arrives & ~drains):", new="with m.If(arrives):",
             ),
         ),
     ),

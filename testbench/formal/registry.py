@@ -111,7 +111,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="asks-without-room", module=_CREDIT,
-                old="(reserved != self.sizes.most_asked)", new="(shared.asked != self.sizes.most_asked)",
+                old="(reserved != self.sizes.most_wanted)", new="(shared.wanted != self.sizes.most_wanted)",
             ),
         ),
     ),
@@ -142,15 +142,15 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="takes-back-what-was-not-lent", module=_SHARED_POOL,
-                old="(self.unused & some)", new="self.unused",
+                old="(self.unused & any_free)", new="self.unused",
             ),
             Mutation(
                 name="job-at-rest-with-loans-out", module=_SHARED_POOL,
-                old="consumption.gone.eq(1 + ends - consumption.granted)", new="consumption.gone.eq(1 + ends)",
+                old="consumption.n_left.eq(1 + ends - consumption.granted)", new="consumption.n_left.eq(1 + ends)",
             ),
             Mutation(
                 name="one-loan-back-twice", module=_SHARED_POOL,
-                old="(some & ~self.unused | two)", new="some",
+                old="(any_free & ~self.unused | two)", new="any_free",
             ),
         ),
     ),

@@ -63,7 +63,7 @@ SWITCH_PROOFS: tuple[Proof, ...] = (
         depth=8, quick=False,
         mutations=(
             Mutation(
-                name="joins-what-was-taken", module=_QUEUES, old="joins.eq((queue & some).any()),",
+                name="joins-what-was-taken", module=_QUEUES, old="joins.eq((queue & filled_now).any()),",
                 new="joins.eq((queue & filled).any()),",
             ),
             Mutation(
@@ -158,8 +158,8 @@ SWITCH_PROOFS: tuple[Proof, ...] = (
                 new="judged.eq(1)",
             ),
             Mutation(
-                name="judged-twice", module=_CHECK, old="waits.eq((asked | waits) & ~judged)",
-                new="waits.eq(asked | (waits & ~judged))",
+                name="judged-twice", module=_CHECK, old="waits.eq((dest_given | waits) & ~judged)",
+                new="waits.eq(dest_given | (waits & ~judged))",
             ),
             Mutation(
                 name="forged-copies", module=_CHECK, old="Mux(self.forged, 0, Mux(waits,",
@@ -179,8 +179,8 @@ SWITCH_PROOFS: tuple[Proof, ...] = (
         depth=12,
         mutations=(
             Mutation(
-                name="source-of-the-next-flit", module=_CHECK, old="asked & check & differs",
-                new="asked & check & other",
+                name="source-of-the-next-flit", module=_CHECK, old="dest_given & check & differs",
+                new="dest_given & check & other",
             ),
         ),
     ),

@@ -95,7 +95,7 @@ TABLE_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="look-up-misses-removals",
                 module=_LINEAR,
-                old="hit = (same | doubtful) & ~gone",
+                old="hit = (same | doubtful) & ~is_removed",
                 new="hit = same | doubtful",
             ),
         ),

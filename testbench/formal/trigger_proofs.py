@@ -70,7 +70,7 @@ _BESIDE = (
     ),
     Mutation(
         name="answer-for-another-context", module=_TRIGGER,
-        old="wakes.payload.context.eq(asker.context)", new="wakes.payload.context.eq(0)",
+        old="wakes.payload.context.eq(origin.context)", new="wakes.payload.context.eq(0)",
     ),
     Mutation(
         name="header-of-another-slot", module=_PLAN,
@@ -121,7 +121,7 @@ _FAULTS = (
     ),
     Mutation(
         name="damage-of-another-operation", module=_TRIGGER,
-        old="damage.payload.job.eq(asker.job)", new="damage.payload.job.eq(0)",
+        old="damage.payload.job.eq(origin.job)", new="damage.payload.job.eq(0)",
     ),
     Mutation(
         name="missing-if-it-is-there", module=_TRIGGER,

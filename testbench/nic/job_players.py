@@ -199,7 +199,7 @@ class Table:
             reports = [JobReportKind.SHARED_DUPLICATE if shared else JobReportKind.DUPLICATE]
         else:
             granted = await self.peers.credit(job, shared=shared)
-            reports = [JobReportKind.PACKET_GONE] * (1 + shared - granted)
+            reports = [JobReportKind.PACKET_LEFT] * (1 + shared - granted)
         for kind in reports:
             # The books are changed first: a question may be answered in the very cycle of the report.
             self.packets[job, unit] -= 1

@@ -127,7 +127,7 @@ async def goes_to_the_least_load(dut: SimHandleBase) -> None:
             for victim in numbers.sample(alive, numbers.randint(1, len(alive))):
                 alive.remove(victim)
                 unit = placed.pop(victim)
-                await table.report(unit, JobReportKind.PACKET_GONE, victim)
+                await table.report(unit, JobReportKind.PACKET_LEFT, victim)
             await cycles(dut, 4)
         table.packet.ask(job)
         alive.append(job)

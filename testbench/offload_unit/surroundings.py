@@ -185,7 +185,7 @@ class Surroundings:
             self.owing.discard(job)
         elif kind is JobReportKind.RETURNED:
             self.unused += 1
-        elif kind is not JobReportKind.PACKET_GONE:
+        elif kind is not JobReportKind.PACKET_LEFT:
             self.n_here -= 1  # a duplicate
 
     # Host memory.

@@ -236,7 +236,7 @@ class UnitChecker:
             del self.buffer[arrival.packet.key]
         self.arrivals.remove(arrival)
         self._require(arrival.packet.header["want"] or not header["loan"], "a shared credit that nobody asked for")
-        self.due["PACKET_GONE", job] += self.ledger.consume(arrival.packet.header, grant=bool(header["loan"]))
+        self.due["PACKET_LEFT", job] += self.ledger.consume(arrival.packet.header, grant=bool(header["loan"]))
         self.totals["shared_granted"] += header["loan"]
         self._require(self.ledger.granted <= self.ledger.pool, "more shared credits than there are in the pool")
 

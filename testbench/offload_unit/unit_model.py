@@ -286,7 +286,7 @@ class UnitModel:
         credit = credit_for(packet, node_id=self.node_id)
         self.out["tx[1]"].append(credit.changed(loan=int(grant)))
         for _ in range(ledger.consume(header, grant=grant)):
-            self._report(JobReportKind.PACKET_GONE, header["job_id"])
+            self._report(JobReportKind.PACKET_LEFT, header["job_id"])
 
     def _close(self, entry: _Entry) -> None:
         if entry.job_id in self.closed and entry.operation is not None and not entry.is_expired:

@@ -90,6 +90,29 @@ def test_words(room: str) -> None:
     assert found == [], "see docs/glossary.md"
 
 
+VERBS = {"came", "comes", "went", "goes", "gone", "tired", "asked", "some"}
+"""What a signal does is no name for what it carries: a noun, an adjective, a past participle with its noun."""
+
+
+def verbs_in_names(source: str) -> list[str]:
+    """Names, and names in quotation marks, of which a part is one of :data:`VERBS`."""
+    found = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        text = token.string.strip("\"'") if token.type == tokenize.STRING else token.string
+        if token.type in (tokenize.NAME, tokenize.STRING) and text.isidentifier() and VERBS & set(text.split("_")):
+            found.append(f"{token.start[0]}: {text}")
+    return found
+
+
+def test_names_of_the_hardware() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{name}" for path in FILES if path.is_relative_to(ROOT / "rtl")
+        for name in verbs_in_names(path.read_text())
+    ]
+    assert found == [], "a signal that carries data is a noun, a flag an adjective, an event a past participle"
+    assert verbs_in_names('i_gone = Signal(name="some")\nawesome = 1') == ["1: i_gone", "1: some"]
+
+
 def test_words_of_the_map() -> None:
     """Texts of the map of registers and formats: there the names of an interface stay, and stand in backticks."""
     retired = re.compile(r"\b(loans?|lent|lend\w*|places?)\b", re.IGNORECASE)

@@ -24,8 +24,8 @@ class CreditTableContract(Contract):
         from rtl.credit.credit_table import CreditTable
 
         # Small numbers: eight outstanding packets and more bring no new case.
-        most_asked, most_kept = 3, 2
-        sizes = CreditSizes(count_bits=3, total_bits=5, most_asked=most_asked, most_kept=most_kept)
+        most_wanted, most_kept = 3, 2
+        sizes = CreditSizes(count_bits=3, total_bits=5, most_wanted=most_wanted, most_kept=most_kept)
         # Two jobs of two peers: after a reset the table clears a count a cycle, and the search has to get past that.
         small = narrowed(load_preset("small"), {
             "job_id": 1, "node_id": 1, "dest_id": 1, "source_id": 1, "vp": 1, "dest_vp": 1, "source_vp": 1,
@@ -120,7 +120,7 @@ class CreditTableContract(Contract):
         self.check(~goes | (here != 0))
         self.check(ended | ~asked | (answer.ok & answer.loan == (hand != 0)))
         self.check(ended | (here == hand) | unused.valid)
-        self.check(wants + kin_want + strangers_want + here <= most_asked)
+        self.check(wants + kin_want + strangers_want + here <= most_wanted)
         # After it none stays.
         still = Signal(3)
         with m.If(unit.i.valid | unit.i_return.valid | unit.i_end.valid | ~over):

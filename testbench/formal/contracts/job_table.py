@@ -94,7 +94,7 @@ class JobTableContract(Contract):
             self.assume(~port.valid | (report.kind.as_value() < len(JobReportKind)))
             goes = Signal(name=f"goes_{k}")
             m.d.comb += goes.eq(
-                is_kind[JobReportKind.PACKET_GONE] | is_kind[JobReportKind.DUPLICATE]
+                is_kind[JobReportKind.PACKET_LEFT] | is_kind[JobReportKind.DUPLICATE]
                 | is_kind[JobReportKind.SHARED_DUPLICATE]
             )
             self.assume(~goes | (held[k] != 0))

@@ -41,7 +41,7 @@ class SharedPoolContract(Contract):
         self.check(~unused | (unit.known == (shared != 0)))
         # `gone` counts the holds on the job that end: the packet and its shared credit, less a newly granted shared
         # credit.
-        self.check(~taken | (pool.gone + pool.granted == 1 + packet))
+        self.check(~taken | (pool.n_left + pool.granted == 1 + packet))
 
         # A loan that is free is lent to whoever wants it; a packet on a credit that got none has the next one.
         hungry = Signal()

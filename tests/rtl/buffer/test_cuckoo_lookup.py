@@ -111,7 +111,7 @@ class Table:
             return Expected(False, 0, 0, 0, False)
         is_removed = (tag.key, tag.slot) in self.going
         self.counts["removed"] += is_removed
-        self.counts["other_slot"] += not is_removed and any(key == gone for gone, _ in self.going)
+        self.counts["other_slot"] += not is_removed and any(key == removed_before for removed_before, _ in self.going)
         in_stash = isinstance(next(place for place, one in self.tags.items() if one is tag), int)
         self.counts["stash" if in_stash else "bank"] += 1
         return Expected(not is_removed, tag.slot, tag.code_errors.bit_count(), tag.slot_errors.bit_count(), is_removed)
@@ -210,13 +210,13 @@ def test_cuckoo_lookup(seed: int, banks: int, ways: int, stash: int, ecc: bool) 
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    ("gone[k].same & (gone[k].slot == slot)", "gone[k].same"),
+    ("removed_before[k].same & (removed_before[k].slot == slot)", "removed_before[k].same"),
     ("self.entries[j].valid & same", "same"),
     ("in_stash[j].doubt.eq(self.entries[j].valid & doubt)", "in_stash[j].doubt.eq(0)"),
     ("Mux(same.any(), same, doubt & -doubt)", "same"),
     ("self.corrected.eq(chosen & (same & wrong).any())", "self.corrected.eq(chosen & same.any())"),
     ("self.i.ready.eq(advance & self.ready)", "self.i.ready.eq(advance)"),
-    ("m.d.sync += gone.eq(left)", "m.d.comb += gone.eq(left)"),
+    ("m.d.sync += removed_before.eq(left)", "m.d.comb += removed_before.eq(left)"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A removal of another slot, or of another cycle, tags that are not there, and errors of others are found."""

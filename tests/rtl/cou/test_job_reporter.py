@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from rtl.buffer.layouts import Gone
+from rtl.buffer.layouts import Departure
 from rtl.cou.job_reporter import JobReporter
 from rtl.credit.credit_table import credit_rest
 from rtl.interface import JobReport, JobReportKind
@@ -13,7 +13,7 @@ from testbench.parts.faults import changed
 from testbench.parts.inputs import pack
 from testbench.parts.simulation import Offers, Takes, fields, run
 
-GONE = (JobReportKind.PACKET_GONE, JobReportKind.DUPLICATE, JobReportKind.SHARED_DUPLICATE)
+GONE = (JobReportKind.PACKET_LEFT, JobReportKind.DUPLICATE, JobReportKind.SHARED_DUPLICATE)
 
 
 @pytest.fixture(params=range(2))
@@ -23,8 +23,8 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
 
 def gone_reports(item: int) -> list[dict[str, int]]:
     """Reports that a packet is worth."""
-    gone = fields(Gone, item)
-    kind = JobReportKind.PACKET_GONE
+    gone = fields(Departure, item)
+    kind = JobReportKind.PACKET_LEFT
     if gone["duplicate"]:
         kind = JobReportKind.SHARED_DUPLICATE if gone["shared"] else JobReportKind.DUPLICATE
     return [{"kind": kind.value, "job_id": gone["job_id"], "owing": 0, "pulses": 0}] * gone["count"]
@@ -36,7 +36,7 @@ def test_reports(rng: random.Random) -> None:
 
     def packet() -> int:
         duplicate = rng.random() < 0.3
-        return pack(Gone, {"job_id": rng.getrandbits(8), "count": 1 if duplicate else rng.randrange(3),
+        return pack(Departure, {"job_id": rng.getrandbits(8), "count": 1 if duplicate else rng.randrange(3),
                            "duplicate": duplicate, "shared": rng.getrandbits(1)})
 
     def rest() -> int:
@@ -46,15 +46,15 @@ def test_reports(rng: random.Random) -> None:
             return pack(credit_rest(), {"job_id": asked.taken[answered], "ended": 1, "owing": rng.getrandbits(1)})
         return pack(credit_rest(), {"job_id": rng.getrandbits(8), "ended": 0, "owing": rng.getrandbits(1)})
 
-    gone, unused, ended = Offers(part.i_gone, rng, packet), Offers(part.i_unused, rng), Offers(part.i_ended, rng)
+    gone, unused, ended = Offers(part.i_departure, rng, packet), Offers(part.i_unused, rng), Offers(part.i_ended, rng)
     rests, asked, sink = Offers(part.i_rest, rng, rest), Takes(part.o_end, rng), Takes(part.o, rng)
     rests.may = lambda: rng.random() < 0.4
     unused.may = lambda: rng.random() < 0.4
 
     def step(read) -> None:
-        offered = fields(Gone, gone.offered) if gone.offered is not None else None
+        offered = fields(Departure, gone.offered) if gone.offered is not None else None
         if offered is not None and not offered["count"]:
-            assert read(part.i_gone.ready), "a packet that is worth no report waits"
+            assert read(part.i_departure.ready), "a packet that is worth no report waits"
 
     run(part, [gone, unused, ended, asked, rests, sink], step=step, cycles=800, rng=rng)
     reports = [fields(JobReport, item) for item in sink.taken]
@@ -91,7 +91,9 @@ def test_reports(rng: random.Random) -> None:
 FAULTS = {
     "a third report": ("again.eq((count == 2) & ~again)", "again.eq(count == 2)"),
     "pulses that go with whatever settles": ("rest.ready & self.i_rest.payload.ended", "rest.ready"),
-    "duplicates on shared credits": ("Mux(self.i_gone.payload.shared,", "Mux(self.i_gone.payload.count == 2,"),
+    "duplicates on shared credits": (
+        "Mux(self.i_departure.payload.shared,", "Mux(self.i_departure.payload.count == 2,",
+    ),
     "an ending that leaves no pulses": ("pulses.i.valid.eq(ended.valid & self.o_end.ready)",
                                         "pulses.i.valid.eq(ended.valid & self.o_end.ready & (self.i_rest.valid == 0))"),
 }

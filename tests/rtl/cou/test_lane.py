@@ -206,7 +206,7 @@ class Bench:
             credit = fields(CreditNotice, todo["credit"])
             assert (read(pool.consumed.loan), read(pool.consumed.want)) == (credit["loan"], credit["want"])
             self.credits.append({**credit, "loan": read(pool.granted)})
-            self.frees.append({"key": todo["key"], "slot": todo["packet"], "gone": read(pool.gone)})
+            self.frees.append({"key": todo["key"], "slot": todo["packet"], "n_left": read(pool.n_left)})
             self.consumed_at.append(self.cycle)
 
     def _meets(self, read) -> None:
@@ -264,7 +264,7 @@ class Bench:
                 sink.drive = lambda context, sink=sink: context.set(sink.port.ready, 1)
         memories = [OperandMemory(part.operands, self.operand), OperandMemory(part.results, self.result)]
         run(part, [self.source, Inputs(self.drive), self.memory, *memories, *sinks], step=self.step, cycles=cycles,
-            levels=(leaving.pool.granted, leaving.pool.gone), rng=rng)
+            levels=(leaving.pool.granted, leaving.pool.n_left), rng=rng)
         assert len(requests.taken) == self.n_taken
         for item, (todo, number) in zip(requests.taken, self.beats, strict=False):
             found, (wanted, b) = fields(self.request, item), self.wanted(todo, number)

@@ -72,12 +72,12 @@ def test_packets_leave(rng: random.Random) -> None:
         assert read(part.pool.taken) == (drops | read(part.lane.pool.taken))
         taker = part.drops.pool if drops else part.lane.pool
         assert read(part.pool.consumed.as_value()) == read(taker.consumed.as_value())
-        assert read(part.lane.pool.gone) == read(part.drops.pool.gone) == read(part.pool.gone)
+        assert read(part.lane.pool.n_left) == read(part.drops.pool.n_left) == read(part.pool.n_left)
         assert read(part.lane.pool.granted) == read(part.pool.granted)
 
     pools = [pool for name in ("lane", "drops") for pool in (getattr(part, name).pool,)]
     levels = (
-        part.lane.freeing, part.drops.bars, part.pool.gone, part.pool.granted,
+        part.lane.freeing, part.drops.bars, part.pool.n_left, part.pool.granted,
         *(pool.taken for pool in pools), *(pool.consumed.as_value() for pool in pools),
     )
     run(part, [consumed, dropped, *notes, freed, returned], step=step, levels=levels, rng=rng)

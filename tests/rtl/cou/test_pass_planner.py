@@ -64,7 +64,9 @@ def test_plans(rng: random.Random, name: str) -> None:
 
 FAULTS = {
     "terms that are not compared": ('"other_terms": differ(packet, self.operation.terms)', '"other_terms": 0'),
-    "an operand of a pass in the middle": ("first & ~self.look.loaded & v.some", "~self.look.loaded & v.some"),
+    "an operand of a pass in the middle": (
+        "first & ~self.look.loaded & v.has_bytes", "~self.look.loaded & v.has_bytes",
+    ),
     "a message in blocks that stays": ("in_operand & (~cut | v.final & self.operation.lazy)", "in_operand"),
     "the length of the whole message": ("Mux(v.brought, self.slice.size, operation.length)", "operation.length"),
     "a VP that is not swapped": ("Mux(desc.swap_local_vp & v.more, packet", "Mux(desc.swap_local_vp & v.final, packet"),

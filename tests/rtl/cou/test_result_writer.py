@@ -270,7 +270,7 @@ FAULTS = {
     "a beat beyond the pass is shown": ("data.eq(data_here & mask)", "data.eq(data_here)"),
     "the last beat is stored whole": ("self.store_count.eq(here.tail)", "self.store_count.eq(flit_bytes)"),
     "an end that finds no room": ("& (~here.last | self.o_done.ready)", ""),
-    "a header that is not released": ("valid.eq(some & headers.o.valid)", "valid.eq(headers.o.valid)"),
+    "a header that is not released": ("valid.eq(is_released & headers.o.valid)", "valid.eq(headers.o.valid)"),
     "a spoilt packet looks right": ("marks.i.payload.eq(self.spoilt)", "marks.i.payload.eq(0)"),
     "an earlier error is forgotten": ("marks.o.payload & (headers.o.payload.status == Status.OK)", "marks.o.payload"),
 }

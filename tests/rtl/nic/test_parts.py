@@ -146,7 +146,7 @@ def test_no_pool(rng: random.Random) -> None:
     consumption = part.consumption
 
     def step(read) -> None:
-        assert (read(consumption.gone), read(consumption.granted), read(part.free)) == (1, 0, 0)
+        assert (read(consumption.n_left), read(consumption.granted), read(part.free)) == (1, 0, 0)
 
     run(part, [], step=step, levels=(consumption.taken, consumption.consumed.as_value()), cycles=50, rng=rng)
 

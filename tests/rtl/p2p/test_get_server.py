@@ -128,7 +128,9 @@ def test_requests_wait() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    pytest.param("(n_bytes > self.mtu) | (n_bytes == 0)", "(n_bytes >= self.mtu) | (n_bytes == 0)", id="longest-not-read"),
+    pytest.param(
+        "(n_bytes > self.mtu) | (n_bytes == 0)", "(n_bytes >= self.mtu) | (n_bytes == 0)", id="longest-not-read",
+    ),
     pytest.param("Mux(left == 1, masks[tail], ~Const(0, self.data_width))", "masks[tail]", id="each-flit-masked"),
     pytest.param("throwing.eq(failed)", "throwing.eq(0)", id="data-of-a-failed-read"),
     pytest.param("(~done.read | reads.o.valid)", "1", id="before-its-data"),

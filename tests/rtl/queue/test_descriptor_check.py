@@ -199,7 +199,7 @@ class Dealer:
         context.set(part.numbers, cycle >= self.numbers_at)
         context.set(part.fields, cycle >= self.fields_at)
         self.gone = self.asking is None and cycle >= self.due and rng.random() < 0.6
-        context.set(part.gone, self.gone)
+        context.set(part.verdict_taken, self.gone)
         context.set(part.window.query.ready, rng.randrange(2))
         self.answers = self.asking == "answer" and rng.random() < 0.5
         self.held = rng.random() < 0.75

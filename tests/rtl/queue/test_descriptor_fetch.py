@@ -128,7 +128,7 @@ def test_descriptor_fetch(seed: int, data_width: int, address_bits: int) -> None
         if memory.beats.offered is not None and scheduler.enabled and not state["valid"]:
             assert beat, "nothing but a descriptor on offer holds up the memory"
         is_last = beat and state["at"] == n_beats - 1
-        assert read(part.comes) == (is_last and not memory.outcomes[-1])
+        assert read(part.words_read) == (is_last and not memory.outcomes[-1])
 
         # The payload follows two cycles after the descriptor, a word a cycle.
         shows = bool(inline) and inline[0][0] <= cycle
