@@ -5,10 +5,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import Status
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import CreditWantSignature, LoaderSignature, StepSignature, event
 from rtl.cou.pass_planner import plan_layout
 from rtl.cou.phase import Phase
+from rtl.cou.shapes import CouShapes
 from rtl.cou.terms import terms_detail
 from rtl.credit.credit_signatures import CreditRequestSignature
 from rtl.credit.layouts import credit_answer

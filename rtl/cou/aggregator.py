@@ -10,12 +10,12 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.config import Config
 from rtl.cou.activity import Path
 from rtl.cou.byte_memory import ByteMemory
-from rtl.cou.command import CouShapes
 from rtl.cou.lane import Lane
-from rtl.cou.memory_port import OperandPort
+from rtl.cou.operand_signature import OperandSignature
 from rtl.cou.packet_signature import PacketsSignature
 from rtl.cou.result_writer import ResultWriter
 from rtl.cou.send_engine import SendEngine
+from rtl.cou.shapes import CouShapes
 from rtl.interface import PacketSignature, WriteSignature
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.skid import SkidBuffer
@@ -48,7 +48,7 @@ class Aggregator(wiring.Component):
         A pass has left its result everywhere but in host memory and in the network.
     o_written : ``Out(stream.Signature({job, error}))``
         Host memory has taken the result of a pass.
-    operands : array of 2 ``Out(OperandPort)``, filling : ``In(n_contexts)``
+    operands : array of 2 ``Out(OperandSignature)``, filling : ``In(n_contexts)``
         Read ports of the operand memory; contexts whose operand cannot be read yet.
     packets : ``Out(PacketsSignature(shapes))``
         Packets that passes consume.
@@ -71,7 +71,7 @@ class Aggregator(wiring.Component):
             "i": In(stream.Signature(shapes.run)), "i_send": In(stream.Signature(shapes.send)),
             "o_done": Out(stream.Signature(shapes.done)),
             "o_written": Out(stream.Signature(shapes.written)),
-            "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)).array(2),
+            "operands": Out(OperandSignature(address_bits=beat_bits + shapes.context, data_width=width)).array(2),
             "filling": In(config.cou.n_contexts),
             "packets": Out(PacketsSignature(shapes)),
             "o_fault": Out(stream.Signature(shapes.fault)),

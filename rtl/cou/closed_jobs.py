@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from rtl.buffer.layouts import Arrival, arrival_layout
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from rtl.interface import JobClosing
 
 

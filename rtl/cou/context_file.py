@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.activity import Doing
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
     CreditWantSignature,
     DoneSignature,
@@ -21,6 +20,7 @@ from rtl.cou.context_signatures import (
     returned_layout,
 )
 from rtl.cou.phase import Phase
+from rtl.cou.shapes import CouShapes
 
 
 class _Registers:

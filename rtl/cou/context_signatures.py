@@ -7,8 +7,8 @@ from amaranth import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.cou.command import CouShapes
 from rtl.cou.phase import Phase
+from rtl.cou.shapes import CouShapes
 from rtl.interface import STATUS_BITS
 
 

@@ -6,7 +6,7 @@ from amaranth import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.register import StreamRegister
 

@@ -11,9 +11,9 @@ from firmware_models.abi.encoding import Status
 from rtl.buffer.layouts import key_fields, key_hash
 from rtl.buffer.packet_signatures import StoredPacketsSignature
 from rtl.cou.closed_jobs import ClosedJobs
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import StandstillSignature
 from rtl.cou.packet_signature import DropSignature
+from rtl.cou.shapes import CouShapes
 from rtl.cou.terms import differ, terms_detail, terms_of
 from rtl.credit.layouts import notice_fields
 from rtl.interface import JobClosing

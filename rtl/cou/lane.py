@@ -7,10 +7,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi.encoding import Status
 from firmware_models.config.tree import CONSUMED_EARLY
 from rtl.cou.activity import Path
-from rtl.cou.command import CouShapes
-from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, pass_queue
+from rtl.cou.operand_signature import OperandSignature
 from rtl.cou.packet_signature import PacketsSignature
+from rtl.cou.shapes import CouShapes
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.queue import LutQueue
 from rtl.kit.register import StreamRegister
@@ -64,7 +64,7 @@ class Lane(wiring.Component):
     o_release, spoilt : ``Out(1)``
         A beat of a pass that sends goes to the reduce unit: its header may go too. That is the first one; where the
         packet buffer finds damage (`ecc`) it is the last one, since then the header has to say what was `spoilt`.
-    operands, results : ``Out(OperandPort)``
+    operands, results : ``Out(OperandSignature)``
         Read ports of the operand memory and of the intermediate results.
     filling : ``In(n_contexts)``
         Contexts whose operand cannot be read yet.
@@ -94,8 +94,8 @@ class Lane(wiring.Component):
             "o": Out(stream.Signature(request_layout(data_width=width, tag_width=self.tag.size))),
             "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1), "spoilt": Out(1),
             "crowded": In(1),
-            "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
-            "results": Out(OperandPort(address_bits=shapes.result_address, data_width=width)),
+            "operands": Out(OperandSignature(address_bits=beat_bits + shapes.context, data_width=width)),
+            "results": Out(OperandSignature(address_bits=shapes.result_address, data_width=width)),
             "filling": In(n_contexts),
             "packets": Out(PacketsSignature(shapes)),
             "o_fault": Out(stream.Signature(shapes.fault)),

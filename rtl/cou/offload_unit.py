@@ -11,7 +11,6 @@ from firmware_models.config import Config
 from rtl.buffer.packet_buffer import PacketBuffer
 from rtl.cou.activity import Activity
 from rtl.cou.aggregator import Aggregator
-from rtl.cou.command import CouShapes
 from rtl.cou.fault_collector import FaultCollector
 from rtl.cou.job_closer import JobCloser
 from rtl.cou.job_reporter import JobReporter
@@ -19,6 +18,7 @@ from rtl.cou.operand_loader import OperandLoader
 from rtl.cou.operation_table import OperationTable
 from rtl.cou.packet_exit import PacketExit
 from rtl.cou.sequence_store import SequenceStore
+from rtl.cou.shapes import CouShapes
 from rtl.cou.stored_packets import StoredPackets
 from rtl.cou.trigger import Trigger
 from rtl.cou.unit_signature import OffloadUnitSignature

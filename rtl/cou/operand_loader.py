@@ -7,10 +7,10 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.cou.byte_memory import ByteMemory
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import WordsSignature
-from rtl.cou.memory_port import OperandPort
+from rtl.cou.operand_signature import OperandSignature
 from rtl.cou.piece_walk import PieceWalk
+from rtl.cou.shapes import CouShapes
 from rtl.interface import ReadSignature
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.queue import stream_queue
@@ -47,7 +47,7 @@ class OperandLoader(wiring.Component):
         Contexts whose operand is being loaded `beside`: it cannot be read yet.
     words : ``Out(WordsSignature)``
         Inline data in the sequence store.
-    operands : array of :data:`N_READERS` ``In(OperandPort)``
+    operands : array of :data:`N_READERS` ``In(OperandSignature)``
         Read ports of the operand memory: beat in context, context.
     """
 
@@ -72,7 +72,7 @@ class OperandLoader(wiring.Component):
             "read": Out(ReadSignature(width)),
             "words": Out(WordsSignature(shapes)),
             "operands": In(
-                OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)
+                OperandSignature(address_bits=self.beat_bits + shapes.context, data_width=width)
             ).array(N_READERS),
         })
 

@@ -7,8 +7,8 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.cou.command import CouShapes, Source
-from rtl.cou.memory_port import OperandPort
+from rtl.cou.operand_signature import OperandSignature
+from rtl.cou.shapes import CouShapes, Source
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.skid import TurnBuffer
 
@@ -76,9 +76,9 @@ class OperandReader(wiring.Component):
         Contexts whose operand cannot be read yet: their passes do not begin.
     o : ``Out(stream.Signature(operand))``
         Beats.
-    operands : ``Out(OperandPort)``
+    operands : ``Out(OperandSignature)``
         Operand memory: beat in context, context.
-    results : ``Out(OperandPort)``
+    results : ``Out(OperandSignature)``
         Intermediate results: byte in context, context.
     """
 
@@ -92,8 +92,8 @@ class OperandReader(wiring.Component):
             "i": In(stream.Signature(read_layout(shapes, aside))), "begins": Out(1), "may_begin": In(1),
             "filling": In(n_contexts),
             "o": Out(stream.Signature(operand_layout(shapes, aside))),
-            "operands": Out(OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)),
-            "results": Out(OperandPort(address_bits=shapes.result_address, data_width=width)),
+            "operands": Out(OperandSignature(address_bits=self.beat_bits + shapes.context, data_width=width)),
+            "results": Out(OperandSignature(address_bits=shapes.result_address, data_width=width)),
         })
 
     def elaborate(self, platform):

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import CplKind, Status
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from rtl.cou.trigger_signatures import OperationsSignature
 from rtl.interface import STATUS_BITS, CompletionEvent
 from rtl.kit.round_robin import RoundRobin

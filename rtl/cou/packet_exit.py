@@ -5,8 +5,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.buffer.layouts import key_hash
-from rtl.cou.command import CouShapes
 from rtl.cou.packet_signature import DropSignature, LeavingSignature
+from rtl.cou.shapes import CouShapes
 from rtl.credit.pool_signature import ConsumptionSignature
 from rtl.kit.register import StreamRegister
 

@@ -4,8 +4,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import event
+from rtl.cou.shapes import CouShapes
 from rtl.credit.pool_signature import ConsumptionSignature
 from rtl.interface import beat
 

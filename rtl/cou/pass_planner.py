@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import Operand, PacketType, Right, Status
 from firmware_models.abi.formats import PACKET_VERSION, TERMS_BITS
-from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_signatures import look_layout
+from rtl.cou.shapes import CouShapes, Select, Source
 from rtl.cou.step import Step
 from rtl.cou.terms import differ, terms_of
 from rtl.credit.layouts import notice_fields

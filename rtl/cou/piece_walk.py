@@ -4,7 +4,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 
 
 class PieceWalk(wiring.Component):

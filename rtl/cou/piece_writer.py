@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.cou.byte_memory import rotate_up
-from rtl.cou.command import CouShapes
 from rtl.cou.piece_walk import PieceWalk
+from rtl.cou.shapes import CouShapes
 from rtl.interface import WriteSignature
 from rtl.kit.queue import stream_queue
 

@@ -7,7 +7,6 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.buffer.packet_signatures import HeaderViewSignature
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
     LookSignature,
     OperationViewSignature,
@@ -26,6 +25,7 @@ from rtl.cou.pass_planner import (
     progress_layout,
     slice_layout,
 )
+from rtl.cou.shapes import CouShapes
 from rtl.cou.slice_meter import SliceMeter
 
 

@@ -5,9 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Status
-from rtl.cou.command import CouShapes
 from rtl.cou.lane import tag_layout
 from rtl.cou.piece_writer import PieceWriter
+from rtl.cou.shapes import CouShapes
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.queue import LutQueue, Queue, stream_queue
 

@@ -5,9 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.cou.activity import Path
-from rtl.cou.command import CouShapes
-from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, pass_queue
+from rtl.cou.operand_signature import OperandSignature
+from rtl.cou.shapes import CouShapes
 from rtl.interface import LONG_HEADER, PacketSignature, beat, header_flits
 from rtl.kit.queue import LutQueue, stream_queue
 from rtl.kit.register import StreamRegister
@@ -37,7 +37,7 @@ class SendEngine(wiring.Component):
         Nothing more is read for a pass. Its packet may still be on its way.
     tx : ``Out(PacketSignature(data_width))``
         Packets.
-    operands, results : ``Out(OperandPort)``
+    operands, results : ``Out(OperandSignature)``
         Read ports of the operand memory and of the intermediate results.
     filling : ``In(n_contexts)``
         Contexts whose operand cannot be read yet: it comes with the descriptor, in a few cycles.
@@ -59,8 +59,8 @@ class SendEngine(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(shapes.send)), "o_done": Out(stream.Signature(shapes.done)),
             "tx": Out(PacketSignature(width)),
-            "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
-            "results": Out(OperandPort(address_bits=shapes.result_address, data_width=width)),
+            "operands": Out(OperandSignature(address_bits=beat_bits + shapes.context, data_width=width)),
+            "results": Out(OperandSignature(address_bits=shapes.result_address, data_width=width)),
             "filling": In(n_contexts),
             "activity": Out(Path),
         })

@@ -12,8 +12,8 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import Operand
 from firmware_models.config import Config
 from rtl.cou.block_cutter import BlockCutter
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import SequenceViewSignature, WordsSignature
+from rtl.cou.shapes import CouShapes
 from rtl.interface import SequenceSignature, inline_layout, inline_words
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.memory import BlockMemory

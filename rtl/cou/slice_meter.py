@@ -4,7 +4,7 @@ from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from rtl.kit.step_pipeline import StepPipeline, StepValues
 
 CUTS = ("clip", "locate")

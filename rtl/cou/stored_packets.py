@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.buffer.packet_signatures import StoredPacketsSignature
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 
 
 class StoredPackets(wiring.Component):

@@ -13,10 +13,10 @@ from rtl.buffer.layouts import key_hash
 from rtl.buffer.packet_signatures import StoredPacketsSignature
 from rtl.cou.act_stage import ActStage
 from rtl.cou.activity import Doing
-from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile
 from rtl.cou.context_signatures import SequenceViewSignature, StandstillSignature, event
 from rtl.cou.plan_stage import PlanStage
+from rtl.cou.shapes import CouShapes
 from rtl.cou.trigger_signatures import (
     CreditsSignature,
     OperandsSignature,
@@ -47,7 +47,7 @@ class Trigger(wiring.Component):
     Parameters
     ----------
     config : Config
-        ``cou``, and what :class:`~rtl.cou.command.CouShapes` takes.
+        ``cou``, and what :class:`~rtl.cou.shapes.CouShapes` takes.
 
     Members
     -------

@@ -3,13 +3,13 @@
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
     LoaderSignature,
     OperationViewSignature,
     event,
     returned_layout,
 )
+from rtl.cou.shapes import CouShapes
 from rtl.credit.credit_signatures import CreditRequestSignature
 
 

@@ -23,9 +23,6 @@ def credit_notice(formats: FormatSet = WIRE) -> data.StructLayout:
     })
 
 
-CreditNotice = credit_notice()
-"""The notice of a CREDIT packet on the wire."""
-
 SHARED_BIT = WINDOW_SLOT_BITS
 """Bit of a CREDIT packet's `tag`: the consumed packet travelled on a shared credit. Its sender counts by this bit."""
 

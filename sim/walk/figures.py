@@ -7,7 +7,7 @@ from typing import Any
 
 from firmware_models.config import load_preset
 from rtl.cou.act_stage import ActStage
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from rtl.credit.credit_table import CreditTable
 from rtl.queue.scheduler import Scheduler
 from sim.cluster import Waves

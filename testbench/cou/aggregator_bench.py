@@ -12,7 +12,7 @@ from cocotb.triggers import Event
 from firmware_models.abi.encoding import Datatype, Operator, Status
 from firmware_models.config import Config
 from rtl.abi import PacketHeader
-from rtl.cou.command import Select, Source
+from rtl.cou.shapes import Select, Source
 from rtl.credit.pool_signature import Consumed
 from rtl.interface import beat as beat_of
 from testbench import clock

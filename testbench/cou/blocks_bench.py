@@ -8,7 +8,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import Datatype
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from rtl.cou.slice_meter import measured_layout
 from testbench import clock
 from testbench.bundle import Bundle

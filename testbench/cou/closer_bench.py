@@ -12,8 +12,8 @@ from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
 from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.buffer.tag_table import answer_layout
-from rtl.cou.command import CouShapes
-from rtl.credit.layouts import CreditNotice
+from rtl.cou.shapes import CouShapes
+from rtl.credit.layouts import credit_notice
 from rtl.credit.pool_signature import Consumed
 from rtl.interface import JobClosing
 from testbench import clock
@@ -110,7 +110,7 @@ class Unit:
         StreamSink(dut, "packets__lookup__request", HashKey, callback=self._look_up)
         self.answers = StreamSource(dut, "packets__lookup__answer", answer_layout(shapes.packet))
         StreamSink(dut, "drops__free", shapes.free, callback=self._free)
-        StreamSink(dut, "drops__credit", CreditNotice, callback=self._credit)
+        StreamSink(dut, "drops__credit", credit_notice(), callback=self._credit)
         StreamSink(dut, "o_fault", shapes.fault, callback=self._fault)
         self.holds = data.ArrayLayout(shapes.holds, self.config.cou.n_jobs)
         self.read_consumed = decoder(Consumed)

@@ -26,8 +26,8 @@ N_GAPLESS = 8
 
 def writer(width: int) -> Component:
     """The component."""
-    from rtl.cou.command import CouShapes
     from rtl.cou.piece_writer import PieceWriter
+    from rtl.cou.shapes import CouShapes
 
     config = UNIT.changed(datapath={"data_width": width, "mtu": 256}, cou={"n_jobs": JOBS, "n_blocks": 16})
     return PieceWriter(shapes=CouShapes(config))

@@ -11,7 +11,7 @@ from firmware_models.config import Config
 from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.buffer.layouts import arrival_layout
 from rtl.buffer.tag_table import answer_layout
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from rtl.cou.trigger import Trigger
 from rtl.credit.layouts import credit_answer, credit_request
 from rtl.interface import STATUS_BITS, TraceEvent, WindowSignature

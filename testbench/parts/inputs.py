@@ -35,12 +35,12 @@ class Inputs:
 
 
 class OperandMemory:
-    """The memory behind an :class:`~rtl.cou.memory_port.OperandPort`, seen from the part that reads: a word is in
-    the first register a cycle after `enable`, in the second one, `data`, a cycle after the next `advance`.
+    """The memory behind an :class:`~rtl.cou.operand_signature.OperandSignature`, seen from the part that reads: a word
+    is in the first register a cycle after `enable`, in the second one, `data`, a cycle after the next `advance`.
 
     Parameters
     ----------
-    port : OperandPort
+    port : OperandSignature
         Of the part.
     word : callable
         Bits at an address.

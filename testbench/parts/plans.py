@@ -12,9 +12,9 @@ from amaranth.lib import data
 
 from firmware_models.abi.encoding import Operand, PacketType, Right, Status
 from rtl.abi import DescriptorControl, PacketHeader
-from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.pass_planner import progress_layout, slice_layout
+from rtl.cou.shapes import CouShapes, Select, Source
 from testbench.parts.simulation import fields
 
 Fields = dict[str, Any]

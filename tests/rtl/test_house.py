@@ -117,7 +117,7 @@ def test_the_limits(rule: str, source: str, count: int) -> None:
 TAKE_CONFIG = {
     "rtl.buffer.packet_buffer.PacketBuffer": "composes memories, slots and one of two tag tables",
     "rtl.cou.aggregator.Aggregator": "composes the two paths of passes, the reduce unit and the writer",
-    "rtl.cou.command.CouShapes": "works layouts out, once, and keeps nothing of it",
+    "rtl.cou.shapes.CouShapes": "works layouts out, once, and keeps nothing of it",
     "rtl.cou.offload_unit.OffloadUnit": "composes a unit",
     "rtl.cou.operand_loader.OperandLoader": "composes queues, walks and memories by figures of the whole NIC",
     "rtl.cou.sequence_store.SequenceStore": "composes memories and the block cutter",

@@ -8,7 +8,6 @@ from amaranth.lib.wiring import Component
 
 from firmware_models.abi.formats import WIRE
 from rtl.cou.closed_jobs import ClosedJobs
-from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile
 from rtl.cou.job_closer import JobCloser
 from rtl.cou.lane import Lane
@@ -16,6 +15,7 @@ from rtl.cou.operand_reader import OperandReader
 from rtl.cou.operation_table import OperationTable
 from rtl.cou.plan_stage import PlanStage
 from rtl.cou.send_engine import SendEngine
+from rtl.cou.shapes import CouShapes
 from rtl.credit.credit_table import CreditTable
 from rtl.nic.group_filter import GroupFilter
 from rtl.nic.job_locator import JobLocator

@@ -6,8 +6,8 @@ import pytest
 
 from firmware_models.abi.encoding import Status
 from rtl.cou.act_stage import ActStage
-from rtl.cou.command import CouShapes
 from rtl.cou.phase import Phase
+from rtl.cou.shapes import CouShapes
 from rtl.cou.step import STEPS
 from testbench.parts.acts import ActBench
 from testbench.parts.faults import changed

@@ -8,7 +8,7 @@ import pytest
 
 from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.closed_jobs import ClosedJobs
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from rtl.interface import JobClosing
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, pack

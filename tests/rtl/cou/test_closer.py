@@ -2,8 +2,8 @@
 
 import pytest
 
-from rtl.cou.command import CouShapes
 from rtl.cou.job_closer import JobCloser
+from rtl.cou.shapes import CouShapes
 from testbench.cou.closer_bench import config
 from testbench.runner import run_bench
 

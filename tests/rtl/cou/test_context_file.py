@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rtl.buffer.layouts import Arrival
-from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.phase import Phase
+from rtl.cou.shapes import CouShapes
 from testbench.parts.contexts import Plan, Pulse, Trigger
 from testbench.parts.faults import changed
 from testbench.parts.simulation import fields, run

@@ -8,9 +8,9 @@ import pytest
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
-from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.lane import Lane, tag_layout
-from rtl.credit.layouts import CreditNotice
+from rtl.cou.shapes import CouShapes, Select, Source
+from rtl.credit.layouts import credit_notice
 from rtl.reduce.reduce_unit import request_layout
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, OperandMemory, pack
@@ -113,7 +113,7 @@ class Bench:
             "context": context, "job": rng.randrange(self.config.cou.n_jobs), "packet": rng.randrange(self.n_slots),
             "position": rng.randint(0, self.size - todo["bytes"]), "datatype": rng.randrange(7),
             "operator": rng.randrange(9), "key": rng.getrandbits(HashKey.size), "data": rng.randbytes(self.mtu),
-            "credit": rng.getrandbits(CreditNotice.size),
+            "credit": rng.getrandbits(credit_notice().size),
             "damaged": [int(rng.random() < 0.25) for _ in range(0, max(1, todo["bytes"]), self.flit)],
         }
         output = {name: todo[name] for name in ("context", "job", "position", "bytes", "send", "write_back")}
@@ -203,7 +203,7 @@ class Bench:
             self.to_read.append(todo)
         if todo["consume"]:
             assert not self.barred
-            credit = fields(CreditNotice, todo["credit"])
+            credit = fields(credit_notice(), todo["credit"])
             assert (read(pool.consumed.loan), read(pool.consumed.want)) == (credit["loan"], credit["want"])
             self.credits.append({**credit, "loan": read(pool.granted)})
             self.frees.append({"key": todo["key"], "slot": todo["packet"], "n_left": read(pool.n_left)})
@@ -272,7 +272,7 @@ class Bench:
             found.pop("b", None)
             assert found == wanted
         for sink, shape, wanted in (
-            (frees, self.shapes.free, self.frees), (notices, CreditNotice, self.credits),
+            (frees, self.shapes.free, self.frees), (notices, credit_notice(), self.credits),
             (faults, part.o_fault.payload.shape(), self.faults),
         ):
             found = [fields(shape, item) for item in sink.taken]

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from firmware_models.config import Config
-from rtl.cou.command import CouShapes, Source
 from rtl.cou.operand_reader import OperandReader, operand_layout, read_layout
+from rtl.cou.shapes import CouShapes, Source
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, OperandMemory, pack
 from testbench.parts.simulation import Offers, Takes, fields, run

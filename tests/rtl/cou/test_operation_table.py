@@ -8,8 +8,8 @@ import pytest
 
 from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.config import Config
-from rtl.cou.command import CouShapes
 from rtl.cou.operation_table import OperationTable
+from rtl.cou.shapes import CouShapes
 from rtl.interface import CompletionEvent
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, pack

@@ -7,9 +7,9 @@ import pytest
 from amaranth import Cat, Mux
 
 from firmware_models.abi.encoding import Status
-from rtl.cou.command import CouShapes
 from rtl.cou.fault_collector import FaultCollector
 from rtl.cou.packet_exit import PacketExit
+from rtl.cou.shapes import CouShapes
 from rtl.cou.stored_packets import StoredPackets
 from testbench.parts.simulation import Offers, Takes, fields, run
 from testbench.unit_config import UNIT

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from rtl.abi import DescriptorControl, PacketHeader
-from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.pass_planner import PassPlanner, plan_layout, progress_layout, slice_layout
+from rtl.cou.shapes import CouShapes, Select, Source
 from rtl.cou.step import STEPS
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, pack_all

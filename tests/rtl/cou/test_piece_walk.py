@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from rtl.cou.command import CouShapes
 from rtl.cou.piece_walk import PieceWalk
+from rtl.cou.shapes import CouShapes
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, pack
 from testbench.parts.simulation import run

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rtl.abi import DescriptorControl, PacketHeader
-from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.pass_planner import plan_layout
 from rtl.cou.plan_stage import PlanStage
+from rtl.cou.shapes import CouShapes
 from testbench.parts.faults import changed
 from testbench.parts.inputs import pack_all
 from testbench.parts.plans import Situation, differences, draw, plan_of, unpack

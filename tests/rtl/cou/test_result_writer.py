@@ -8,9 +8,9 @@ import pytest
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import PacketHeader
-from rtl.cou.command import CouShapes
 from rtl.cou.lane import tag_layout
 from rtl.cou.result_writer import ResultWriter
+from rtl.cou.shapes import CouShapes
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, Packets, pack
 from testbench.parts.simulation import Offers, Takes, fields, run

@@ -7,8 +7,8 @@ import pytest
 
 from firmware_models.config import Config
 from rtl.abi import PacketHeader
-from rtl.cou.command import CouShapes, Source
 from rtl.cou.send_engine import SendEngine
+from rtl.cou.shapes import CouShapes, Source
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, OperandMemory, Packets, pack
 from testbench.parts.simulation import Offers, Takes, fields, run

@@ -9,8 +9,8 @@ import pytest
 from firmware_models.abi.encoding import Datatype, Operand
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl
-from rtl.cou.command import CouShapes
 from rtl.cou.sequence_store import SequenceStore
+from rtl.cou.shapes import CouShapes
 from rtl.interface import inline_words
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs, pack, pack_all

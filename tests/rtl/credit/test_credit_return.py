@@ -8,7 +8,7 @@ from firmware_models.abi.encoding import PacketType
 from firmware_models.abi.formats import WIRE
 from rtl.abi import PacketHeader
 from rtl.credit.credit_return import CreditReturn
-from rtl.credit.layouts import CreditNotice
+from rtl.credit.layouts import credit_notice
 from testbench.parts.faults import changed
 from testbench.parts.inputs import Inputs
 from testbench.parts.simulation import Offers, Takes, fields, run
@@ -21,7 +21,7 @@ def rng(request: pytest.FixtureRequest) -> random.Random:
 
 def header_of(notice: int, node_id: int) -> dict[str, int]:
     """Fields of the CREDIT packet for a notice."""
-    of = fields(CreditNotice, notice)
+    of = fields(credit_notice(), notice)
     same = ("job_id", "peer", "credits", "loan", "want", "dest_id", "dest_vp", "source_vp")
     known = {**{name: of[name] for name in same}, "type": PacketType.CREDIT, "version": 1, "source_id": node_id,
              "tag": of["window_slot"] + 4 * of["shared"]}

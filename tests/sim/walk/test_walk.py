@@ -8,7 +8,7 @@ import pytest
 
 from firmware_models.config import Config
 from rtl.cou.act_stage import ActStage
-from rtl.cou.command import CouShapes
+from rtl.cou.shapes import CouShapes
 from sim.collective import run_collective
 from sim.walk.figures import SMALL, measure, pictures, request, span, timeline
 from sim.walk.states import state_names

@@ -4,7 +4,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 
-class OperandPort(wiring.Signature):
+class OperandSignature(wiring.Signature):
     """A read port of :class:`~rtl.cou.byte_memory.ByteMemory`: `enable` reads at `address`; `data` is valid from
     the cycle after the next `advance` until the one after that. Out: the side that reads.
 
