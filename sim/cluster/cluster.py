@@ -80,9 +80,10 @@ class Cluster(ClusterFaults, ClusterInside):
         What has no reset begins with random values, so that a result that depends on one shows; otherwise with 0.
     player_credits : int
         Flits of each channel that a NIC or switch has room for (``link.buffer_flits``).
-    source_check : bool
-        If true, as in a machine that is set up well, switches let in only packets of the node that is connected there,
-        at each port with a node, played ones included: others are counted in ``forged``.
+    source_check : bool, optional
+        If true, switches let in only packets of the node that is connected there, at each port with a node, played
+        ones included: others are counted in ``forged``. By default if some nodes are played: a NIC cannot forge, and
+        the check keeps a packet for a cycle whose sender leaves a gap between its first flits.
 
     Raises
     ------
@@ -94,7 +95,7 @@ class Cluster(ClusterFaults, ClusterInside):
         self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
         links: LinkTiming | None = None, seed: int = 0, waves: Waves | None = None,
         check_boundary: bool = False, execution: Execution | None = None, players: int = 0, player_credits: int = 0,
-        random_start: bool = True, source_check: bool = True,
+        random_start: bool = True, source_check: bool | None = None,
     ):
         memory, links, execution = memory or MemoryTiming(), links or LinkTiming(), execution or Execution()
         self.topology = topology
@@ -128,13 +129,8 @@ class Cluster(ClusterFaults, ClusterInside):
             for node in range(n_nics)
         ]
         """Host memory of each node, byte by byte; shared with the simulation."""
-        self._program_switches(route_writes(topology))
-        if source_check:
-            # NICs cannot forge, so the checks of a cluster without played nodes need not stand before the first packet:
-            # they are written while software sets up the NICs, and no cycle is spent on them.
-            self._queue_switch_writes(source_writes(topology))
-            if players:
-                self._await_switches()
+        checks = players > 0 if source_check is None else source_check
+        self._program_switches(source_writes(topology) if checks else [])
 
     def close(self) -> None:
         """Ends the simulation and completes the waveform. The memories must not be used any more."""
@@ -300,20 +296,15 @@ class Cluster(ClusterFaults, ClusterInside):
             raise SimulationFaultError(f"cycle {self.cycle}: {reason}")
         return outcome
 
-    def _program_switches(self, routes: list[list[tuple[int, int]]]) -> None:
-        """Enters the routes of each switch."""
-        self._queue_switch_writes([(switch, *write) for switch, writes in enumerate(routes) for write in writes])
-        self._await_switches()
-
-    def _queue_switch_writes(self, writes: list[tuple[int, int, int]]) -> None:
-        """Queues register writes (switch, address, value)."""
-        for switch, address, value in writes:
+    def _program_switches(self, further: list[tuple[int, int, int]]) -> None:
+        """Enters the routes, and what is written `further`: switch, address, value."""
+        routes = [
+            (switch, *write) for switch, writes in enumerate(route_writes(self.topology)) for write in writes
+        ]
+        for switch, address, value in (*further, *routes):
             self.write_switch_register(switch, address, value)
-
-    def _await_switches(self) -> None:
-        """Lets time pass until all register writes have been answered."""
         if not self.run(1_000_000):
-            raise RegisterAccessError("a switch did not take its tables")
+            raise RegisterAccessError("a switch did not take its routes")
         self.check_registers()
 
 

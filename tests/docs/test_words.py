@@ -91,7 +91,7 @@ def test_words(room: str) -> None:
 
 
 VERBS = {"came", "comes", "went", "goes", "gone", "tired", "asked", "some"}
-"""What a signal does is no name for what it carries: a noun, an adjective, a past participle with its noun."""
+"""A verb is no name for a signal: a noun, an adjective, a past participle with its noun."""
 
 
 def verbs_in_names(source: str) -> list[str]:
