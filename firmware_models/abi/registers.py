@@ -224,6 +224,10 @@ SWITCH_PAGE = Page((
         RegisterField("node_id", 23, 0, Access.RW, "NodeID of the node behind the port."),
         RegisterField("check", 31, 31, Access.RW, "Packets of other sources, and those without one, are discarded and counted in `forged`."),
     )),
+    Register("port_give_up", 0x03C, "When the output of port_select gives its link up; written for that port. What is for an output that is given up is discarded and counted in `link_lost`, until there are credits for any packet again.", (
+        RegisterField("log2_cycles", 4, 0, Access.RW, "Windows of two to this power of cycles; 0: never. The output is given up at the end of one in which there were never credits for any packet, and fewer than 16 returned."),
+        RegisterField("given_up", 31, 30, Access.RO, "The output is given up, a bit for each channel."),
+    )),
     number("mft_mask", 0x200, Access.RW, "Register n: ports of MLID 0xC000 + 32 block + n; bit b is port 16 group + b. Reset value of the table: no port.", width=16, count=32),
 ))
 """Registers of a switch, in its own address space."""
@@ -244,7 +248,7 @@ SWITCH_COUNTERS = Counters(SWITCH_COUNTERS_AT, (
     Counter("discarded", "Multicasts that came in and were discarded: no port but the one that they came by."),
     Counter("malformed", "Packets that came in and were discarded: they ended before their destination."),
     *LINK_COUNTERS,
-    Counter("link_lost", "Packets thrown away because the link was down for too long; of those that had been sent some may have come."),
+    Counter("link_lost", "Packets thrown away because the link was down for too long; of those that had been sent some may have come. Packets for an output that was given up (`port_give_up`)."),
     Counter("forged", "Packets that came in and were discarded: their source is not that of `port_source`. They count in `discarded` too."),
 ))
 """Counters of the port in port_select, as EVENT_COUNTERS."""

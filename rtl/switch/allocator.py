@@ -37,8 +37,8 @@ class Allocator(wiring.Component):
         Outputs that take a flit of a channel, as far as the other channel leaves them to it.
     sent : array of `radix` ``Out(2)``
         For each output: channels of which a flit is sent there.
-    holds : ``Out(radix)``
-        Outputs that packets of channel 0 are being sent to.
+    holds : array of `radix` ``Out(2)``
+        For each output: channels of which a packet is being sent there.
     stalled : array of 2 ``Out(radix)``
         Outputs that send nothing while a packet waits for their credits.
     """
@@ -50,15 +50,16 @@ class Allocator(wiring.Component):
             "candidate": In(CandidateSignature(radix)).array(N_VCS, radix),
             "sends": In(radix).array(N_VCS, radix, sizes.readers),
             "takes": In(radix).array(N_VCS), "room": In(radix).array(N_VCS), "room_short": In(radix).array(N_VCS),
-            "accepts": Out(radix).array(N_VCS), "sent": Out(N_VCS).array(radix), "holds": Out(radix),
+            "accepts": Out(radix).array(N_VCS), "sent": Out(N_VCS).array(radix), "holds": Out(N_VCS).array(radix),
             "stalled": Out(radix).array(N_VCS),
         })
 
     def elaborate(self, platform):
         m = Module()
         sent = [union([sends for source in self.sends[vc] for sends in source]) for vc in range(N_VCS)]
+        held = [union([source.holds for source in self.candidate[vc]]) for vc in range(N_VCS)]
         m.d.comb += [
-            self.holds.eq(union([source.holds for source in self.candidate[0]])),
+            *(output.eq(Cat(channel[port] for channel in held)) for port, output in enumerate(self.holds)),
             *(output.eq(Cat(channel[port] for channel in sent)) for port, output in enumerate(self.sent)),
         ]
         for vc in range(N_VCS):

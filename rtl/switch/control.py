@@ -13,7 +13,7 @@ from rtl.abi import fields, word
 from rtl.interface import LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.switch.multicast_table import COLOUR_BITS, GROUP_BITS, GROUP_PORTS, mft_address
-from rtl.switch.port_sources import PortSource
+from rtl.switch.port_settings import PortSettingsSignature
 from rtl.switch.port_statistics import CountSignature
 from rtl.switch.route_table import PORT_BITS
 
@@ -78,10 +78,8 @@ class SwitchControl(wiring.Component):
         Figures of that port, both channels, in the cycle after.
     link : ``In(LinkState)``
         Of that port's link, in the cycle after.
-    source_set : ``Out(1)``, source : ``Out(PortSource)``
-        The source of `port` is written.
-    port_source : ``In(PortSource)``
-        That of `port`, in the cycle after.
+    settings : ``Out(PortSettingsSignature())``
+        Settings of `port`.
     count : ``Out(CountSignature())``
         Counters of `port`.
     """
@@ -102,7 +100,7 @@ class SwitchControl(wiring.Component):
             "port": Out(PORT_BITS),
             "credits": In(REGISTER_BITS), "depth": In(REGISTER_BITS), "depth_peak": In(REGISTER_BITS),
             "link": In(LinkState),
-            "source_set": Out(1), "source": Out(PortSource), "port_source": In(PortSource),
+            "settings": Out(PortSettingsSignature()),
             "count": Out(CountSignature()),
         })
 
@@ -135,7 +133,12 @@ class SwitchControl(wiring.Component):
             "port_depth_peak": self.depth_peak,
             "port_link": self.link.as_value(),
             "port_source": word(
-                SWITCH_PAGE["port_source"], node_id=self.port_source.node_id, check=self.port_source.check,
+                SWITCH_PAGE["port_source"],
+                node_id=self.settings.port_source.node_id, check=self.settings.port_source.check,
+            ),
+            "port_give_up": word(
+                SWITCH_PAGE["port_give_up"],
+                log2_cycles=self.settings.port_window, given_up=self.settings.given_up,
             ),
         }
         readable = {register.name for register in SWITCH_PAGE if register.access is not Access.WO}
@@ -183,10 +186,12 @@ class SwitchControl(wiring.Component):
         write = front.o_write.payload
         has_port = write.data < self.radix
         written = fields(SWITCH_PAGE["mft_block"], write.data)
-        source = fields(SWITCH_PAGE["port_source"], write.data)
+        source, settings = fields(SWITCH_PAGE["port_source"], write.data), self.settings
         m.d.comb += [
-            self.source.node_id.eq(source.node_id), self.source.check.eq(source.check),
-            self.source_set.eq(front.o_write.valid & (write.addr == SWITCH_PAGE["port_source"].offset)),
+            settings.source.node_id.eq(source.node_id), settings.source.check.eq(source.check),
+            settings.source_set.eq(front.o_write.valid & (write.addr == SWITCH_PAGE["port_source"].offset)),
+            settings.log2_cycles.eq(fields(SWITCH_PAGE["port_give_up"], write.data).log2_cycles),
+            settings.window_set.eq(front.o_write.valid & (write.addr == SWITCH_PAGE["port_give_up"].offset)),
             front.o_write.ready.eq(1),
             self.o_entry.payload.node_id.eq(registers.table_select),
             self.o_entry.payload.port.eq(write.data),

@@ -147,7 +147,8 @@ class PortStatistics(wiring.Component):
             return self.events[port]
         link, happens = self.links[port], Signal(port_events(), name=f"happens_{port}")
         m.d.comb += [
-            happens.eq(self.events[port]), happens.link_lost.eq(link.lost[0] + link.lost[1]),
+            happens.eq(self.events[port]),
+            happens.link_lost.eq(self.events[port].link_lost + link.lost[0] + link.lost[1]),
             *(happens[f"link_{name}"].eq(link[name]) for name in LINK_EVENTS),
         ]
         return happens

@@ -31,6 +31,8 @@ class PortView(wiring.Component):
         Of each port and channel: credits of its output; flits in the buffer of its input, now and at most.
     link : array of `radix` ``In(LinkState)``
         Of each port. Registers show an ordinary link if nothing is connected.
+    given_up : array of `radix` ``In(2)``, port_given_up : ``Out(2)``
+        Of each port, for each channel: its output is given up; of the port.
     port_credits, port_depth, port_depth_peak, port_link : ``Out``
         Registers of the port, by the names of :data:`~firmware_models.abi.registers.SWITCH_PAGE`.
     """
@@ -43,6 +45,7 @@ class PortView(wiring.Component):
             "credits": In(level).array(sizes.radix, N_VCS), "depth": In(level).array(sizes.radix, N_VCS),
             "peak": In(level).array(sizes.radix, N_VCS),
             "link": In(LinkState, init=PLAIN_LINK).array(sizes.radix),
+            "given_up": In(N_VCS).array(sizes.radix), "port_given_up": Out(N_VCS),
             "port_credits": Out(REGISTER_BITS), "port_depth": Out(REGISTER_BITS),
             "port_depth_peak": Out(REGISTER_BITS),
             "port_link": Out(LinkState, init=PLAIN_LINK),
@@ -54,5 +57,7 @@ class PortView(wiring.Component):
             shown = fields(SWITCH_PAGE[f"port_{name}"], getattr(self, f"port_{name}"))
             for vc in range(N_VCS):
                 m.d.sync += shown[f"channel_{vc}"].eq(Array(value[vc] for value in values)[self.port])
-        m.d.sync += self.port_link.eq(Array(self.link)[self.port])
+        m.d.sync += [
+            self.port_link.eq(Array(self.link)[self.port]), self.port_given_up.eq(Array(self.given_up)[self.port]),
+        ]
         return m

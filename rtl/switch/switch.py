@@ -22,6 +22,7 @@ from rtl.switch.output_port import OutputPort
 from rtl.switch.port_sources import PortSources
 from rtl.switch.port_statistics import PortStatistics
 from rtl.switch.port_view import PortView
+from rtl.switch.port_windows import PortWindows
 from rtl.switch.route_table import RouteTable
 from rtl.switch.sizes import SwitchSizes
 
@@ -86,6 +87,7 @@ class Switch(wiring.Component):
         m.submodules.statistics = PortStatistics(n_ports=sizes.radix, reliable=self.config.link.reliable)
         m.submodules.view = PortView(sizes=sizes)
         m.submodules.sources = sources = PortSources(radix=sizes.radix)
+        m.submodules.windows = windows = PortWindows(radix=sizes.radix)
         m.submodules.allocator = Allocator(sizes=sizes)
         inputs = [InputPort(sizes=sizes, number=number) for number in ports]
         outputs = [OutputPort(sizes=sizes) for _ in ports]
@@ -97,10 +99,17 @@ class Switch(wiring.Component):
             connect(m, inputs[number].lookup, table.lookup[number])
             connect(m, inputs[number].mft, mft.lookup[number])
             connect(m, sender, flipped(self.tx[number]))
-            m.d.comb += inputs[number].source.eq(sources.o[number])
+            m.d.comb += [
+                inputs[number].source.eq(sources.o[number]), outputs[number].window_ended.eq(windows.ended[number]),
+                windows.waits[number].eq(outputs[number].waits),
+            ]
+        settings = control.settings
         m.d.comb += [
-            sources.port.eq(control.port), sources.set.eq(control.source_set), sources.source.eq(control.source),
-            control.port_source.eq(sources.shown),
+            sources.port.eq(control.port), sources.set.eq(settings.source_set), sources.source.eq(settings.source),
+            settings.port_source.eq(sources.shown),
+            windows.port.eq(control.port), windows.set.eq(settings.window_set),
+            windows.log2_cycles.eq(settings.log2_cycles), settings.port_window.eq(windows.shown),
+            settings.given_up.eq(m.submodules.view.port_given_up),
         ]
         self._connect_registers(m, inputs, outputs)
         self._connect_crossbar(m, inputs, outputs)
@@ -121,9 +130,10 @@ class Switch(wiring.Component):
                 events.rx_flits.eq(source.received.flit), events.rx_packets.eq(source.received.packet),
                 events.tx_flits.eq(sink.sent_on.flit), events.tx_packets.eq(sink.sent_on.packet),
                 events.discarded.eq(source.discarded), events.malformed.eq(source.malformed),
-                events.forged.eq(source.forged),
+                events.forged.eq(source.forged), events.link_lost.eq(sink.lost),
                 *(events[f"stalls_{vc}"].eq(m.submodules.allocator.stalled[vc][number]) for vc in range(N_VCS)),
             ]
+            m.d.comb += view.given_up[number].eq(sink.given_up)
             for vc in range(N_VCS):
                 m.d.comb += [
                     view.credits[number][vc].eq(sink.credits[vc]), view.depth[number][vc].eq(source.depth[vc]),
@@ -153,7 +163,7 @@ class Switch(wiring.Component):
         readers = [reader for source in inputs for reader in source.o]
         for number, output in enumerate(outputs):
             m.d.comb += [
-                output.sent.eq(allocator.sent[number]), output.waits.eq(allocator.holds[number]),
+                output.sent.eq(allocator.sent[number]), output.holds.eq(allocator.holds[number]),
                 output.valid.eq(Cat(reader.ports[number] for reader in readers)),
                 *(flit.eq(reader.flit) for reader, flit in zip(readers, output.flit, strict=True)),
             ]

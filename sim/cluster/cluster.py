@@ -33,6 +33,11 @@ class EventKind(IntEnum):
 EVENT = np.dtype([("cycle", "<u8"), ("node", "<u4"), ("kind", "<u4"), ("data", "<u8", (8,))])
 """Layout of ``conic::Event``."""
 
+GIVE_UP = 13
+"""Windows of 8,192 cycles: a node that does not take 16 flits in one takes less than a 500th of what a link brings."""
+_LONGER = 3
+"""Of windows between switches: two to this power."""
+_LONGEST_WINDOW = (1 << registers.SWITCH_PAGE["port_give_up"]["log2_cycles"].width) - 1
 _NODE, _SWITCH = 0, 1
 _MOST_ACCESS_CYCLES = 10_000
 _PART_CYCLES = 20_000
@@ -84,6 +89,10 @@ class Cluster(ClusterFaults, ClusterInside):
         If true, switches let in only packets of the node that is connected there, at each port with a node, played
         ones included: others are counted in ``forged``. By default if some nodes are played: a NIC cannot forge, and
         the check keeps a packet for a cycle whose sender leaves a gap between its first flits.
+    give_up : int
+        Switches give up the link to a node that takes nothing for so long (register ``port_give_up``): windows of two
+        to this power of cycles, eight times as long between switches; 0: never, so that the packets for such a node
+        stand in front of others.
 
     Raises
     ------
@@ -95,7 +104,7 @@ class Cluster(ClusterFaults, ClusterInside):
         self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
         links: LinkTiming | None = None, seed: int = 0, waves: Waves | None = None,
         check_boundary: bool = False, execution: Execution | None = None, players: int = 0, player_credits: int = 0,
-        random_start: bool = True, source_check: bool | None = None,
+        random_start: bool = True, source_check: bool | None = None, give_up: int = GIVE_UP,
     ):
         memory, links, execution = memory or MemoryTiming(), links or LinkTiming(), execution or Execution()
         self.topology = topology
@@ -131,6 +140,9 @@ class Cluster(ClusterFaults, ClusterInside):
         """Host memory of each node, byte by byte; shared with the simulation."""
         checks = players > 0 if source_check is None else source_check
         self._program_switches(source_writes(topology) if checks else [])
+        # Nobody waits for these: they are written while software sets up the NICs.
+        for switch, address, value in give_up_writes(topology, give_up) if give_up else []:
+            self.write_switch_register(switch, address, value)
 
     def close(self) -> None:
         """Ends the simulation and completes the waveform. The memories must not be used any more."""
@@ -319,6 +331,23 @@ def source_writes(topology: Topology) -> list[tuple[int, int, int]]:
         (switch.number, page[name], value) for switch, node_id in ends for name, value in (
             ("port_select", switch.port),
             ("port_source", registers.SWITCH_PAGE.pack("port_source", node_id=node_id, check=1)),
+        )
+    ]
+
+
+def give_up_writes(topology: Topology, log2_cycles: int) -> list[tuple[int, int, int]]:
+    """Register writes (switch, address, value) after which links that take nothing are given up.
+
+    A link between switches stands still behind every node that does, so it is given more time.
+    """
+    page = {register.name: register.offset for register in registers.SWITCH_PAGE}
+    ends = [(a, b) for cable in topology.cables for a, b in (cable, cable[::-1]) if a.is_switch]
+    return [
+        (end.number, page[name], value) for end, other in ends for name, value in (
+            ("port_select", end.port),
+            ("port_give_up", registers.SWITCH_PAGE.pack(
+                "port_give_up", log2_cycles=min(log2_cycles + _LONGER * other.is_switch, _LONGEST_WINDOW),
+            )),
         )
     ]
 

@@ -5,6 +5,7 @@ from testbench.formal.proof import Mutation, Proof
 _STORE = "rtl.switch.channel_store"
 _QUEUES = "rtl.switch.channel_queues"
 _OUTPUT = "rtl.switch.output_port"
+_GIVE_UP = "rtl.switch.give_up"
 _ROUTES = "rtl.switch.route_table"
 _MFT = "rtl.switch.multicast_table"
 _CHECK = "rtl.switch.source_check"
@@ -82,15 +83,17 @@ SWITCH_PROOFS: tuple[Proof, ...] = (
     ),
     Proof(
         name="switch-credits",
-        claim="credits of an output are conserved; what is sent towards it has room in front of the link",
+        claim="credits of an output are conserved; what is sent towards it has room in front of the link; a packet is "
+        "sent whole or discarded whole, the latter only after a window without room for any packet",
         contract=f"{_CONTRACTS}:OutputCreditContract",
         parameters={"n_credits": 4},
         depth=16, quick=False,
         any_memory=False,
         mutations=(
             Mutation(
-                name="free-flits", module=_OUTPUT, old="following.eq(level + Mux(returned, 1, 0) - self.sent[vc]),",
-                new="following.eq(Mux(returned, level + 1, level - self.sent[vc])),",
+                name="free-flits", module=_OUTPUT,
+                old="following.eq(level + Mux(returned, 1, 0) - (self.sent[vc] & ~give_up.drains)),",
+                new="following.eq(Mux(returned, level + 1, level - (self.sent[vc] & ~give_up.drains))),",
             ),
             Mutation(
                 name="forgets-what-is-under-way", module=_OUTPUT, old="(fifo.level <= _FIFO_DEPTH - 2)",
@@ -107,6 +110,18 @@ SWITCH_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="yields-for-ever", module=_OUTPUT, old="m.d.sync += [passed.eq(0), yields.eq(~yields)]",
                 new="m.d.sync += [passed.eq(0), yields.eq(1)]",
+            ),
+            Mutation(
+                name="discarded-flits-cost-credits", module=_OUTPUT, old="(self.sent[vc] & ~give_up.drains)),",
+                new="self.sent[vc]),",
+            ),
+            Mutation(
+                name="cut-in-two", module=_GIVE_UP, old="with m.Elif(~self.holds & ~self.sent):",
+                new="with m.Elif(~self.sent):",
+            ),
+            Mutation(
+                name="given-up-for-a-moment", module=_GIVE_UP, old="self.window_ended & is_stuck & ~self.has_room",
+                new="self.window_ended & ~self.has_room",
             ),
         ),
     ),

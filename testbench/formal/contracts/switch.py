@@ -220,7 +220,10 @@ class ChannelQueuesContract(Contract):
 
 
 class OutputCreditContract(Contract):
-    """Credits of an output are conserved, and what was sent towards it has room in front of the link."""
+    """Credits of an output are conserved, and what was sent towards it has room in front of the link. An output is
+    given up at the end of a window only in which it never had credits for a packet; each packet is sent whole or
+    discarded whole.
+    """
 
     def __init__(self, *, n_credits: int):
         super().__init__()
@@ -237,33 +240,61 @@ class OutputCreditContract(Contract):
         )
         m.submodules.unit = unit = OutputPort(sizes=sizes)
         sent, source, ready = self.free(2, "sent"), self.free(1, "source"), self.free(1, "ready")
+        window_ended, starts, last = self.free(1, "window_ended"), self.free(2, "starts"), self.free(1, "last")
         credit, credit_vc = self.free(1, "credit"), self.free(1, "credit_vc")
-        self.assume(((sent & ~unit.accepts) == 0) & (sent != 3))
-        coming, vc = Signal(2), Signal()
-        m.d.sync += [coming.eq(Mux(sent != 0, 1 << source, 0)), vc.eq(sent[1])]
+        # Packets start where there seems to be room for one, a flit is sent of one that has started.
+        holds = Signal(2)
+        self.assume(((sent & ~(unit.accepts & holds)) == 0) & (sent != 3))
+        goes_on = holds & ~Mux(last, sent, 0)
+        self.assume((starts & (goes_on | ~unit.room_short)) == 0)
+        m.d.sync += holds.eq(goes_on | starts)
+        coming, vc, ends = Signal(2), Signal(), Signal()
+        m.d.sync += [coming.eq(Mux(sent != 0, 1 << source, 0)), vc.eq(sent[1]), ends.eq(last)]
         m.d.comb += [
             unit.sent.eq(sent), unit.link.ready.eq(ready), unit.link.credit_valid.eq(credit),
             unit.link.credit_vc.eq(credit_vc),
         ]
-        m.d.comb += [unit.valid.eq(coming), *(one.vc.eq(vc) for one in unit.flit)]
+        m.d.comb += [
+            unit.valid.eq(coming), unit.window_ended.eq(window_ended),
+            *(one.vc.eq(vc) for one in unit.flit), *(one.last.eq(ends) for one in unit.flit),
+        ]
+        came = [(coming != 0) & (vc == channel) for channel in range(2)]
 
         moved = unit.link.valid & unit.link.ready
         for channel in range(2):
             # On the way to the link, and at the receiver.
             under_way, there = Signal(range(n + 2)), Signal(range(n + 2))
             out, back = moved & (unit.link.flit.vc == channel), credit & (credit_vc == channel)
-            m.d.sync += [under_way.eq(under_way + sent[channel] - out), there.eq(there + out - back)]
+            given_up, inside, whole = unit.given_up[channel], Signal(), Signal()
+            dropped = came[channel] & given_up
+            m.d.sync += [
+                under_way.eq(under_way + (sent[channel] & ~given_up) - out), there.eq(there + out - back),
+            ]
+            with m.If(came[channel]):
+                m.d.sync += [inside.eq(~ends), whole.eq(given_up)]
+            self.check(~came[channel] | ~inside | (whole == given_up))
+            self.reach(dropped & inside, f"a packet of channel {channel} is discarded")
+            # Credits for any packet since the window began; given up by nothing else.
+            had_room, before, ended = Signal(init=1), Signal(), Signal()
+            m.d.sync += [
+                had_room.eq(Mux(window_ended, 0, had_room) | (unit.credits[channel] > 2)), before.eq(given_up),
+            ]
+            with m.If(unit.credits[channel] > 2):
+                m.d.sync += ended.eq(0)
+            with m.Elif(window_ended & ~had_room):
+                m.d.sync += ended.eq(1)
+            self.check(~given_up | before | ended)
             self.assume(~back | (there != 0))
             self.check(unit.credits[channel] + under_way + there == n)
             self.check(~out | (under_way != 0))
-            self.check(unit.room[channel] == (unit.credits[channel] > 2))
-            self.check(unit.room_short[channel] == (unit.credits[channel] > 1))
-            self.check(~unit.accepts[channel] | (unit.credits[channel] != 0))
+            self.check(~unit.room[channel] | given_up | (unit.credits[channel] > 2))
+            self.check(~unit.room_short[channel] | given_up | (unit.credits[channel] > 1))
+            self.check(~unit.accepts[channel] | given_up | (unit.credits[channel] != 0))
             self.reach(there == n, f"all credits of channel {channel} are at the receiver")
         # Channel 1 neither passes a waiting channel 0 for ever, nor does it wait for ever itself.
-        waiting, passed, kept = self.free(1, "waiting"), Signal(3), Signal(3)
-        m.d.comb += unit.waits.eq(waiting)
-        with m.If(~waiting | sent[0] | ~unit.accepts[1]):
+        passed, kept = Signal(3), Signal(3)
+        m.d.comb += unit.holds.eq(holds)
+        with m.If(~holds[0] | sent[0] | ~unit.accepts[1]):
             m.d.sync += passed.eq(0)
         with m.Elif(sent[1]):
             m.d.sync += passed.eq(passed + 1)

@@ -14,15 +14,17 @@ from testbench.parts.simulation import Takes, fields, run
 AT = {register.name: register.offset for register in SWITCH_PAGE}
 MASKS = range(AT["mft_mask"], AT["mft_mask"] + 4 * SWITCH_PAGE["mft_mask"].count, 4)
 ENTRIES, MFT_ENTRIES = 64, 128
-FIGURES = ("port_credits", "port_depth", "port_depth_peak", "port_link", "port_source")
+FIGURES = ("port_credits", "port_depth", "port_depth_peak", "port_link", "port_source", "port_give_up")
 SOURCE_BITS = 0x80FFFFFF
 """Bits of port_source that there are."""
+WINDOW_BITS, GIVE_UP_BITS = 0x1F, 0xC000001F
+"""Bits of port_give_up that are written, and that there are."""
 
 
 def figure(name: str, *at: int) -> int:
     """Any value that differs from place to place, as the switch around the registers would show it."""
     bits = random.Random(f"{name}{at}").getrandbits(SWITCH_PAGE[name].width)
-    return bits & SOURCE_BITS if name == "port_source" else bits
+    return bits & {"port_source": SOURCE_BITS, "port_give_up": GIVE_UP_BITS}.get(name, -1)
 
 
 class Registers:
@@ -38,6 +40,8 @@ class Registers:
         self.expected_masks: list[dict[str, int]] = []
         self.sources: list[tuple[int, int]] = []
         self.expected_sources: list[tuple[int, int]] = []
+        self.windows: list[tuple[int, int]] = []
+        self.expected_windows: list[tuple[int, int]] = []
         self.bus = AxiLiteManager(part.s_axil, rng, draw_write=self._draw_write, draw_read=self._draw_read,
                                   on_write=self._written, on_read=self._read)
         self.ends = [self, self.bus, self.entries, self.masks]
@@ -78,6 +82,8 @@ class Registers:
             self.expected_entries.append({"node_id": values["table_select"], "port": data})
         elif write.addr == AT["port_source"]:
             self.expected_sources.append((values["port_select"], data & SOURCE_BITS))
+        elif write.addr == AT["port_give_up"]:
+            self.expected_windows.append((values["port_select"], data & WINDOW_BITS))
         elif write.addr in MASKS:
             self.expected_masks.append({"colour": 32 * (block & 0x1FF) + (write.addr - MASKS[0]) // 4,
                                         "group": block >> 28, "mask": data & 0xFFFF})
@@ -132,7 +138,10 @@ class Registers:
         figures = (part.credits, part.depth, part.depth_peak, part.link.as_value())
         for name, signal in zip(FIGURES, figures, strict=False):
             context.set(signal, figure(name, self.asked))
-        context.set(part.port_source, SWITCH_PAGE["port_source"].unpack(figure("port_source", self.asked)))
+        settings, given_up = part.settings, SWITCH_PAGE["port_give_up"].unpack(figure("port_give_up", self.asked))
+        context.set(settings.port_source, SWITCH_PAGE["port_source"].unpack(figure("port_source", self.asked)))
+        context.set(settings.port_window, given_up["log2_cycles"])
+        context.set(settings.given_up, given_up["given_up"])
         context.set(part.mft_mask, figure("mft_mask", *self.address))
         self.answers = self.wait > 0 and self.rng.random() < 0.3
         if self.answers:
@@ -148,11 +157,14 @@ class Registers:
         self.asked, self.address = read(part.port), (read(part.mft_address.colour), read(part.mft_address.group))
         if self.bus.read is not None:
             self.allowed |= {self._shows(self.bus.read, values) for values in (self.before, self.values)}
-        if read(part.source_set):
+        settings = part.settings
+        if read(settings.source_set):
             source = SWITCH_PAGE["port_source"].pack(
-                node_id=read(part.source.node_id), check=read(part.source.check),
+                node_id=read(settings.source.node_id), check=read(settings.source.check),
             )
             self.sources.append((read(part.port), source))
+        if read(settings.window_set):
+            self.windows.append((read(part.port), read(settings.log2_cycles)))
         asks = read(part.count.ask)
         if asks:
             assert self.bus.read is not None
@@ -174,7 +186,8 @@ def test_registers(radix: int, seed: int) -> None:
     assert found == [registers.expected_entries, registers.expected_masks]
     assert all(found)
     assert registers.sources == registers.expected_sources
-    assert len(registers.sources) > 2
+    assert registers.windows == registers.expected_windows
+    assert min(len(registers.sources), len(registers.windows)) > 1
     assert min(counts["bad write"], counts["bad read"], counts["read mft_mask"], counts["read counter"]) > 0, counts
     assert all(counts[f"read {register.name}"] for register in SWITCH_PAGE if register.access is not Access.WO), counts
 
@@ -185,8 +198,11 @@ def test_registers(radix: int, seed: int) -> None:
     pytest.param("front.o_write.ready.eq(self.o_mask.ready)", "front.o_write.ready.eq(1)", id="a-mask-lost"),
     pytest.param('"port_depth_peak": self.depth_peak', '"port_depth_peak": self.depth', id="depth-for-its-peak"),
     pytest.param("(address < SWITCH_COUNTERS.end)", "(address < SWITCH_COUNTERS.address + 136)", id="no-such-counter"),
-    pytest.param("check=self.port_source.check", "check=0", id="a-check-not-shown"),
-    pytest.param("self.source.check.eq(source.check)", "self.source.check.eq(1)", id="checks-always"),
+    pytest.param("check=self.settings.port_source.check", "check=0", id="a-check-not-shown"),
+    pytest.param("settings.source.check.eq(source.check)", "settings.source.check.eq(1)", id="checks-always"),
+    pytest.param(
+        "log2_cycles=self.settings.port_window", "log2_cycles=self.settings.log2_cycles", id="a-window-not-shown",
+    ),
     pytest.param("self.mft_address.group.eq(group)", "self.mft_address.group.eq(0)", id="group-of-a-mask"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:

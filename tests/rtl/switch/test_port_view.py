@@ -40,7 +40,10 @@ def test_ports(radix: int, linked: bool) -> None:
             states = [rng.getrandbits(3) if linked else int(PLAIN_LINK.as_bits()) for _ in range(radix)]
             for k in range(radix if linked else 0):
                 context.set(Value.cast(part.link[k]), states[k])
-            self.following = {**following, "link": states[port]}
+            given_up = [rng.getrandbits(2) for _ in range(radix)]
+            for k in range(radix):
+                context.set(part.given_up[k], given_up[k])
+            self.following = {**following, "link": states[port], "given_up": given_up[port]}
             self.port = port
 
         def settle(self, read) -> None:
