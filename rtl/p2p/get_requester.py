@@ -292,6 +292,7 @@ class GetRequester(wiring.Component):
             progress.final.eq(final | stopping),
             progress.status.eq(Status.OK),
             self.o_progress.payload.eq(progress),
+            hand.ends.eq(final & request_left),
         ]
         with m.FSM(name="ask_fsm"):
             with m.State("CHOOSE"):
@@ -318,15 +319,13 @@ class GetRequester(wiring.Component):
                     m.next = "SEND"
             with m.State("SEND"):
                 m.d.comb += [self.o.header.valid.eq(1), request_left.eq(self.o.header.ready & ~part)]
-                with m.If(request_left):
-                    m.d.comb += hand.ends.eq(final)
+                with m.If(self.o.header.ready):
                     m.next = "CHOOSE"
-                with m.Elif(self.o.header.ready):
-                    m.next = "RANGE"
+                    with m.If(part):
+                        m.next = "RANGE"
             with m.State("RANGE"):
                 m.d.comb += [self.o.payload.valid.eq(1), request_left.eq(self.o.payload.ready)]
-                with m.If(request_left):
-                    m.d.comb += hand.ends.eq(final)
+                with m.If(self.o.payload.ready):
                     m.next = "CHOOSE"
 
     def _rest(self) -> data.StructLayout:

@@ -74,6 +74,8 @@ class GetServer(wiring.Component):
         Largest fragment in bytes.
     n_held : int
         Fragments held at once: some being read, one being sent (:func:`rtl.p2p.records.fragments_held`).
+    n_requests : int
+        Requests that may wait. A proof makes it small.
 
     Members
     -------
@@ -89,10 +91,11 @@ class GetServer(wiring.Component):
         NodeID of this node.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n_held: int):
+    def __init__(self, *, data_width: int, mtu: int, n_held: int, n_requests: int = N_REQUESTS):
         self.data_width = data_width
         self.mtu = mtu
         self.n_held = n_held
+        self.n_requests = n_requests
         super().__init__({
             "i": In(stream.Signature(RangedHeader)),
             "window": Out(WindowSignature()),
@@ -106,7 +109,7 @@ class GetServer(wiring.Component):
         flit_bytes = self.data_width // 8
         job = data.StructLayout({"request": KEPT, "read": 1, "status": STATUS_BITS})
         request = data.StructLayout({"kept": KEPT, "is_part": 1, "range": P2pRange})
-        m.submodules.requests = requests = stream_queue(shape=request, depth=N_REQUESTS)
+        m.submodules.requests = requests = stream_queue(shape=request, depth=self.n_requests)
         m.submodules.jobs = jobs = LutQueue(shape=job, depth=self.n_held, prompt=False)
         m.submodules.reads = reads = stream_queue(shape=data.StructLayout({"error": 1}), depth=self.n_held)
         m.submodules.buffer = buffer = stream_queue(shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes)

@@ -17,7 +17,7 @@ VP, SIZE, FLIT = 1, 1 << 16, 8
 LOW, MIDDLE, HIGH = 1 << 12, 1 << 15, 1 << 15 | 1 << 14
 """Two windows side by side in the memory of the far side: [LOW, MIDDLE) and [MIDDLE, HIGH)."""
 NEAR, FAR = 0x11, 0x22
-"""What fills the memory of the side that asks, and of the other one."""
+"""Bytes that fill the memory of the side that asks, and of the other one."""
 BOTH = pytest.mark.parametrize("op", [P2pOp.PUT, P2pOp.GET], ids=lambda op: op.name)
 
 
@@ -107,7 +107,7 @@ def test_outside_in_part(pair: Pair, small: Config, op: P2pOp, where: str) -> No
 
 @BOTH
 def test_inside(pair: Pair, small: Config, op: P2pOp) -> None:
-    """What one window holds whole is moved whole: all of the window, and its ends."""
+    """An operation that one window holds whole is moved whole: at both ends of a window, and all of it."""
     for length in lengths(small):
         for remote in (pair.there + LOW, pair.there + MIDDLE - -(-length // FLIT) * FLIT, pair.there + MIDDLE):
             pair.begin(op, remote, length)
