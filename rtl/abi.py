@@ -38,6 +38,7 @@ def word(register: Register, **values: ValueLike) -> Value:
 
 Descriptor = layout(formats.DESCRIPTOR)
 PacketHeader = layout(formats.PACKET_HEADER)
+P2pRange = layout(formats.P2P_RANGE)
 Completion = layout(formats.COMPLETION)
 Receive = layout(formats.RECEIVE)
 HashKey = layout(formats.HASH_KEY)

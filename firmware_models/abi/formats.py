@@ -92,10 +92,10 @@ PACKET_HEADER = Format(
         _job,
         Field("swap_data", 1, "SwapRemoteData of the sending descriptor."),
         Field("swap_addr", 1, "SwapRemoteAddr of the sending descriptor; addr holds the address."),
-        Field("coll_end", 1, "CollEndFlag of the sending descriptor."),
+        Field("coll_end", 1, "CollEndFlag of the sending descriptor. In PUT and GET `part`: the packet is one of several of its operation, and its payload begins with a flit that is a `p2p_range`."),
         Field("multicast", 1, "Switches route by mlid, not by dest_id."),
         Field("peer", PEER_BITS, "Sender's peer number; in a CREDIT packet the receiver's own."),
-        Field("length", LENGTH_BITS, "Payload bytes, at most the mtu."),
+        Field("length", LENGTH_BITS, "Payload bytes, at most the mtu; the flit of a range is among them."),
         Field("fragment", FRAGMENT_BITS, "Fragment number."),
         Field("credits", 8, "Credits that the packet returns. A CREDIT packet with `loan` and none returns a shared credit unused."),
         Field("dest_id", NODE_BITS, "NodeID of the destination. Multicast: MGID, the group's number, which only NICs read."),
@@ -109,6 +109,15 @@ PACKET_HEADER = Format(
         Field("tag", 16, "Number of the point-to-point operation at its source; of a collective packet its window slot at the sender, which CREDIT packets bring back in bits 1:0; their bit 2: it had travelled on a shared credit."),
         Field("status", 8, "Outcome, in ACK and GET_DATA; in COLLECTIVE how the operation stands at the sender: an error there may have spoilt the payload.", Status),
         Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr; ACK and GET_DATA repeat that of the packet they answer. COLLECTIVE without `swap_addr`: bits 15:0 `terms` of its operation."),
+    ),
+)
+
+P2P_RANGE = Format(
+    "p2p_range",
+    "First payload flit of a PUT or GET that is one of several of its operation (`part`), zeros behind it: the range of the whole operation, which is allowed or refused as a whole.",
+    (
+        Field("before", 32, "Bytes of the operation in front of addr; a multiple of the flit."),
+        Field("left", 32, "Bytes of the operation from addr to its end."),
     ),
 )
 
@@ -160,7 +169,7 @@ HASH_KEY = Format(
     word_aligned=False,
 )
 
-FORMATS = (DESCRIPTOR, PACKET_HEADER, COMPLETION, RECEIVE, HASH_KEY)
+FORMATS = (DESCRIPTOR, PACKET_HEADER, P2P_RANGE, COMPLETION, RECEIVE, HASH_KEY)
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,11 @@ class Config:
                 f"cou.intermediate_bytes must be at least the mtu ({self.datapath.mtu}), "
                 f"not {self.cou.intermediate_bytes!r}"
             )
+        if self.nic.p2p and self.datapath.mtu < 2 * self.datapath.flit_bytes:
+            raise ValueError(
+                f"datapath.mtu must be at least two flits ({2 * self.datapath.flit_bytes}) if nic.p2p, "
+                f"not {self.datapath.mtu!r}"
+            )
         need = self.guaranteed_packets + CONSUMED_EARLY
         if self.buffer_packets < need:
             raise ValueError(

@@ -1,33 +1,35 @@
 """May a received packet be written, and where?"""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType, Right, Status
-from rtl.abi import PacketHeader
 from rtl.interface import ADDRESS_BITS, ReceiveSlotSignature, WindowSignature, check_address_bits
-from rtl.p2p.records import admitted_layout
+from rtl.p2p.range_check import RangeCheck
+from rtl.p2p.records import RangedHeader, admitted_layout, is_part
 
 
 class Admission(wiring.Component):
     """Judges the headers of received packets, one after the other.
 
-    SEND needs an entry of the destination VP's receive queue, PUT a range within a memory window of it that others may
-    write (none for an empty PUT). Anything else is dropped without an answer.
+    SEND needs an entry of the destination VP's receive queue, PUT a memory window of it that others may write and that
+    holds the range of the whole operation (none for an empty PUT). Anything else is dropped without an answer.
 
-    Timing: two cycles and the time of the check.
+    Timing: two cycles and the time of the check; three for a PUT whose range is refused without a check.
 
     Parameters
     ----------
+    data_width : int
+        Bits of a flit.
     address_bits : int
         Bits of a host address, 32 to 64.
 
     Members
     -------
-    i : ``In(stream.Signature(PacketHeader))``
-        Headers.
+    i : ``In(stream.Signature(RangedHeader))``
+        Headers, each with the range of its operation.
     window : ``Out(WindowSignature)``
         Memory windows.
     receive_slot : ``Out(ReceiveSlotSignature)``
@@ -38,10 +40,11 @@ class Admission(wiring.Component):
         Pulse: a packet was neither SEND nor PUT.
     """
 
-    def __init__(self, *, address_bits: int = ADDRESS_BITS):
+    def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
+        self.data_width = data_width
         self.admitted = admitted_layout(check_address_bits(address_bits))
         super().__init__({
-            "i": In(stream.Signature(PacketHeader)),
+            "i": In(stream.Signature(RangedHeader)),
             "window": Out(WindowSignature()),
             "receive_slot": Out(ReceiveSlotSignature()),
             "o": Out(stream.Signature(self.admitted)),
@@ -52,13 +55,18 @@ class Admission(wiring.Component):
         m = Module()
         result = Signal(self.admitted)
         header = result.header
-        incoming = self.i.payload
+        incoming = self.i.payload.header
+        m.submodules.range_check = whole = RangeCheck(flit_bytes=self.data_width // 8)
         window, slot = self.window, self.receive_slot
         m.d.comb += [
             self.o.payload.eq(result),
+            whole.addr.eq(incoming.addr),
+            whole.bytes.eq(incoming.length),
+            whole.part.eq(is_part(incoming)),
+            whole.range.eq(self.i.payload.range),
             window.query.payload.vp.eq(header.dest_vp),
-            window.query.payload.addr.eq(header.addr),
-            window.query.payload.bytes.eq(header.length),
+            window.query.payload.addr.eq(whole.whole_addr),
+            window.query.payload.bytes.eq(whole.whole_bytes),
             window.query.payload.right.eq(Right.REMOTE_WRITE),
             slot.query.payload.vp.eq(header.dest_vp),
         ]
@@ -69,7 +77,7 @@ class Admission(wiring.Component):
         m.d.sync += self.unknown.eq(0)
         with m.FSM():
             with m.State("HEADER"):
-                m.d.comb += self.i.ready.eq(1)
+                m.d.comb += [self.i.ready.eq(1), whole.enable.eq(1)]
                 m.d.sync += [
                     header.eq(incoming),
                     result.accept.eq(1),
@@ -87,7 +95,7 @@ class Admission(wiring.Component):
                             m.next = "PASS"
                     with m.Elif(incoming.type == PacketType.PUT):
                         m.next = "ASK_WINDOW"
-                        with m.If(incoming.length == 0):
+                        with m.If((incoming.length == 0) & ~is_part(incoming)):
                             refuse(Status.OK)  # nothing to write
                             m.next = "PASS"
                     with m.Else():
@@ -110,9 +118,13 @@ class Admission(wiring.Component):
                         refuse(Status.RECEIVER_NOT_READY)
                     m.next = "PASS"
 
+            # A range that is none is not asked about.
             with m.State("ASK_WINDOW"):
-                m.d.comb += window.query.valid.eq(1)
-                with m.If(window.query.ready):
+                m.d.comb += window.query.valid.eq(whole.fits & ~whole.below)
+                with m.If(~window.query.valid):
+                    refuse(Mux(whole.fits, Status.REMOTE_ACCESS, Status.BAD_LENGTH))
+                    m.next = "PASS"
+                with m.Elif(window.query.ready):
                     m.next = "WINDOW"
             with m.State("WINDOW"):
                 m.d.comb += window.answer.ready.eq(1)

@@ -12,7 +12,8 @@ from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout, inline_words
 from rtl.kit.queue import LutQueue, Queue, stream_queue
 from rtl.p2p.fragmenter_steps import BufferRoom, InlineData, Operation
-from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
+from rtl.p2p.range_check import BYTES_BITS
+from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand, is_part
 
 (_TO_KIND,) = {CplKind[op.name] - op for op in P2pOp}
 """From what a descriptor asks for to the kind of its completion: the encodings count in the same order."""
@@ -20,6 +21,9 @@ from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
 class Fragmenter(wiring.Component):
     """Executes descriptors one by one: opens the operation, cuts it into fragments, fetches their data.
+
+    A message of at most the mtu is one fragment. Each fragment of a longer one gives up a flit of the mtu to the range
+    of its operation, which goes in front of its data.
 
     A fragment's data lie in the buffer in one piece. Reads run ahead of sending by as much as the buffer holds, over
     the end of an operation too; data that a descriptor carries wait until earlier reads are over, to keep the order.
@@ -60,7 +64,7 @@ class Fragmenter(wiring.Component):
     o_read : ``Out(stream.Signature({error}))``
         One item for each fragment with `read`, once its data are there.
     o_data : ``Out(stream.Signature(data_width))``
-        Data of the fragments that are `stored`, ``ceil(length / flit_bytes)`` beats each.
+        Data of the fragments that are `stored`: ``ceil(length / flit_bytes)`` beats each, one fewer of a part.
     returned : ``In(1)``
         Pulse: the data of a `stored` fragment have been taken.
     node_id : ``In(24)``
@@ -70,6 +74,8 @@ class Fragmenter(wiring.Component):
     def __init__(
         self, *, data_width: int, mtu: int, n: int, n_held: int, address_bits: int = ADDRESS_BITS
     ):
+        if mtu < 2 * (data_width // 8):
+            raise ValueError(f"mtu must be at least two flits ({2 * (data_width // 8)}), not {mtu!r}")
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
@@ -158,15 +164,20 @@ class Fragmenter(wiring.Component):
             desc=Signal(DescriptorControl, reset_less=True, name="desc"), number=Signal(NUMBER_BITS, name="number"),
             refusal=Signal(Status, name="refusal"), is_mini=Signal(name="is_mini"),
             local=Signal(self.address_bits, name="local"), remote=Signal(ADDRESS_BITS, name="remote"),
-            left=Signal(32, name="left"), index=Signal(formats.FRAGMENT_BITS, name="index"),
+            before=Signal(BYTES_BITS, name="before"), left=Signal(BYTES_BITS, name="left"),
+            index=Signal(formats.FRAGMENT_BITS, name="index"), is_part=Signal(name="is_part"),
+            size=Signal(formats.PACKET_HEADER["length"].width, name="size"),
             length=Signal(formats.PACKET_HEADER["length"].width, name="length"), final=Signal(name="final"),
             inline=inline,
         )
         desc, refusal, offered = op.desc, op.refusal, self.i.payload.desc
         # `left` stands for a cycle before a fragment is made of it, so these need not wait for the comparison.
+        final = Signal()
+        m.d.comb += final.eq(~op.is_part | (op.left <= self.part_bytes))
         m.d.sync += [
-            op.final.eq(op.left <= self.mtu),
-            op.length.eq(Mux(op.left <= self.mtu, op.left, self.mtu)),
+            op.final.eq(final),
+            op.size.eq(Mux(final, op.left, self.part_bytes)),
+            op.length.eq(Mux(final, op.left, self.part_bytes) + Mux(op.is_part, flit_bytes, 0)),
         ]
         reason = self._refusal(m, offered)
         self._describe(m, fragments.i.payload, op)
@@ -203,7 +214,9 @@ class Fragmenter(wiring.Component):
                     opening.eq(~self.o_open.ready),
                     op.local.eq(desc.local_addr),
                     op.remote.eq(desc.remote_addr),
+                    op.before.eq(0),
                     op.left.eq(desc.length),
+                    op.is_part.eq(desc.length > self.mtu),
                     op.index.eq(0),
                     inline.beat.eq(0),
                     inline.left.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
@@ -251,6 +264,7 @@ class Fragmenter(wiring.Component):
             opened.tag.eq(desc.tag),
             header.type.eq(Mux(is_send, PacketType.SEND, PacketType.PUT)),
             header.version.eq(formats.PACKET_VERSION),
+            is_part(header).eq(op.is_part),
             header.length.eq(op.length),
             header.fragment.eq(op.index),
             header.dest_id.eq(desc.dest_id),
@@ -260,9 +274,11 @@ class Fragmenter(wiring.Component):
             header.tag.eq(op.number),
             header.addr.eq(Mux(is_send, 0, op.remote)),
             fragment.header.eq(header),
+            fragment.range.before.eq(op.before),
+            fragment.range.left.eq(op.left),
             fragment.detail.eq(op.local),
             self.read.request.payload.addr.eq(op.local),
-            self.read.request.payload.bytes.eq(op.length),
+            self.read.request.payload.bytes.eq(op.size),
         ]
 
     def _carry(self, m: Module, fragments: Queue, buffer: Queue, inline: InlineData) -> None:
@@ -313,14 +329,20 @@ class Fragmenter(wiring.Component):
             ]
             with m.If(fragments.i.ready):
                 m.d.sync += [
-                    op.local.eq(op.local + self.mtu),
-                    op.remote.eq(op.remote + self.mtu),
-                    op.left.eq(op.left - self.mtu),
+                    op.local.eq(op.local + self.part_bytes),
+                    op.remote.eq(op.remote + self.part_bytes),
+                    op.before.eq(op.before + self.part_bytes),
+                    op.left.eq(op.left - self.part_bytes),
                     op.index.eq(op.index + 1),
                 ]
                 m.next = "CHOOSE"
                 with m.If(op.final):
                     m.next = "IDLE"
+
+    @property
+    def part_bytes(self) -> int:
+        """Bytes of data of a fragment that is one of several and not the last."""
+        return self.mtu - self.data_width // 8
 
     @staticmethod
     def _refusal(m, desc):

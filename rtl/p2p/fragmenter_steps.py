@@ -58,10 +58,12 @@ class Operation:
         Why it is not executed; ``OK`` if it is.
     is_mini : Signal
         It is one fragment, whose data come with the descriptor.
-    local, remote, left : Signal
-        Addresses and bytes from the next fragment on.
-    index, length, final : Signal
-        Number and bytes of the next fragment, and whether it is the last one.
+    local, remote, before, left : Signal
+        Addresses of the next fragment, the operation's bytes in front of it, and those from it on.
+    is_part : Signal
+        There are several fragments, which carry the operation's range.
+    index, size, length, final : Signal
+        Number of the next fragment, its bytes of data and those of its packet, and whether it is the last one.
     inline : InlineData
         Data that the descriptor carries.
     """
@@ -72,8 +74,11 @@ class Operation:
     is_mini: Signal
     local: Signal
     remote: Signal
+    before: Signal
     left: Signal
+    is_part: Signal
     index: Signal
+    size: Signal
     length: Signal
     final: Signal
     inline: InlineData

@@ -9,10 +9,11 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Status
-from rtl.abi import DescriptorControl, PacketHeader
+from rtl.abi import DescriptorControl, P2pRange, PacketHeader
 from rtl.interface import ADDRESS_BITS, PacketSignature
 from rtl.kit.round_robin import RoundRobin
 from rtl.p2p.p2p_signatures import AwaitedSignature
+from rtl.p2p.range_check import BYTES_BITS
 from rtl.p2p.records import (
     GET_WINDOW,
     GETS_IN_HAND,
@@ -20,6 +21,7 @@ from rtl.p2p.records import (
     REQUESTS_UNDER_WAY,
     TrackerCommand,
     booking_layout,
+    is_part,
 )
 
 
@@ -33,15 +35,16 @@ class GetLimits:
         GETs of which not all has been asked for.
     window, under_way : int
         Fragments that one GET, and all of them, may have asked for and not received.
-    remote_bits, fragment_bits : int
-        Bits of an address at another node, and of the number of a fragment.
+    remote_bits, index_bits : int
+        Bits of an address at another node, and the most of the number of a fragment. In every build it counts all
+        fragments of an operation.
     """
 
     in_hand: int = GETS_IN_HAND
     window: int = GET_WINDOW
     under_way: int = REQUESTS_UNDER_WAY
     remote_bits: int = ADDRESS_BITS
-    fragment_bits: int = formats.FRAGMENT_BITS
+    index_bits: int = BYTES_BITS
 
 
 EVERY_BUILD = GetLimits()
@@ -111,9 +114,11 @@ class GetRequester(wiring.Component):
     pile up in the network in front of what others send. It stands beside :class:`rtl.p2p.transmit.P2pTransmit`, which a
     long GET therefore does not hold up.
 
+    A request of an operation of several fragments carries the range of the whole operation as its payload.
+
     Once an operation has failed no more of it is asked for.
 
-    Timing: a request in four cycles.
+    Timing: a request in four cycles, in five if it carries a range.
 
     Parameters
     ----------
@@ -145,7 +150,7 @@ class GetRequester(wiring.Component):
     awaited : ``In(AwaitedSignature(n))``
         Fragments asked for that are not there.
     o : ``Out(PacketSignature(data_width))``
-        GET packets, which have no payload.
+        GET packets, whose only payload is a range.
     node_id : ``In(24)``
         NodeID of this node.
     """
@@ -254,18 +259,22 @@ class GetRequester(wiring.Component):
         leaves.
         """
         # `rest` stands for a cycle before a request is made of it, so these need not wait for the comparison.
-        size, final = Signal(formats.PACKET_HEADER["length"].width), Signal()
+        size, final, part = Signal(formats.PACKET_HEADER["length"].width), Signal(), Signal()
         m.d.sync += [
+            part.eq((rest.index != 0) | (rest.left > self.mtu)),
             final.eq(rest.left <= self.mtu),
             size.eq(Mux(rest.left <= self.mtu, rest.left, self.mtu)),
         ]
         # Signals of their own, outside of any condition: constant bits next to conditional ones make Verilog that
         # simulators warn about.
         header, progress, stopping = Signal(PacketHeader), Signal(TrackerCommand), Signal()
+        operation = Signal(P2pRange)
         m.d.comb += [
             header.type.eq(PacketType.GET),
             header.version.eq(formats.PACKET_VERSION),
             header.fragment.eq(rest.index),
+            header.length.eq(Mux(part, self.data_width // 8, 0)),
+            is_part(header).eq(part),
             header.dest_id.eq(rest.dest_id),
             header.dest_vp.eq(rest.dest_vp),
             header.source_vp.eq(rest.source_vp),
@@ -274,11 +283,16 @@ class GetRequester(wiring.Component):
             header.tag.eq(rest.number),
             header.addr.eq(rest.remote),
             self.o.header.payload.eq(header),
+            operation.before.eq(rest.index << (self.mtu.bit_length() - 1)),
+            operation.left.eq(rest.left),
+            self.o.payload.payload.data.eq(operation),
+            self.o.payload.payload.last.eq(1),
             progress.number.eq(rest.number),
             progress.sent.eq(~stopping),
             progress.final.eq(final | stopping),
             progress.status.eq(Status.OK),
             self.o_progress.payload.eq(progress),
+            hand.ends.eq(final & request_left),
         ]
         with m.FSM(name="ask_fsm"):
             with m.State("CHOOSE"):
@@ -304,9 +318,14 @@ class GetRequester(wiring.Component):
                     m.d.comb += hand.asks.eq(1)
                     m.next = "SEND"
             with m.State("SEND"):
-                m.d.comb += [self.o.header.valid.eq(1), request_left.eq(self.o.header.ready)]
-                with m.If(request_left):
-                    m.d.comb += hand.ends.eq(final)
+                m.d.comb += [self.o.header.valid.eq(1), request_left.eq(self.o.header.ready & ~part)]
+                with m.If(self.o.header.ready):
+                    m.next = "CHOOSE"
+                    with m.If(part):
+                        m.next = "RANGE"
+            with m.State("RANGE"):
+                m.d.comb += [self.o.payload.valid.eq(1), request_left.eq(self.o.payload.ready)]
+                with m.If(self.o.payload.ready):
                     m.next = "CHOOSE"
 
     def _rest(self) -> data.StructLayout:
@@ -316,7 +335,7 @@ class GetRequester(wiring.Component):
             **{name: formats.DESCRIPTOR[name].width for name in ("dest_id", "dest_vp", "source_vp")},
             "remote": self.limits.remote_bits,
             "left": 32,
-            "index": self.limits.fragment_bits,
+            "index": min(self.limits.index_bits, BYTES_BITS - (self.mtu.bit_length() - 1)),
         })
 
     def _hold(self, m: Module, *, number: Signal, dest: Signal) -> Hand:

@@ -4,17 +4,23 @@ from dataclasses import dataclass
 
 from amaranth import Array, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType, Right, Status
-from rtl.abi import PacketHeader
+from rtl.abi import P2pRange, PacketHeader
 from rtl.interface import PacketSignature, ReadSignature, WindowSignature
 from rtl.kit.queue import LutQueue, Queue, stream_queue
-from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS
+from rtl.p2p.range_check import RangeCheck
+from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS, RangedHeader, is_part
 
 N_REQUESTS = REQUESTS_UNDER_WAY
 """Requests that may wait: all that one requester has, so that it does not hold up what comes behind them."""
+KEPT = data.StructLayout({
+    name: formats.PACKET_HEADER[name].width
+    for name in ("fragment", "dest_vp", "source_vp", "source_id", "pulse", "tag", "addr")
+})
+"""Fields of the header of a GET that its answer needs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +59,8 @@ class FetchedData:
 class GetServer(wiring.Component):
     """Reads the memory that GET packets ask for and answers with one GET_DATA packet each, in order.
 
-    The window is looked at right before the memory is read. What must not be read, or cannot be, is answered with a
+    The window is looked at right before the memory is read: for each packet it has to hold the range of the whole
+    operation. What must not be read, or cannot be, is answered with a
     status and no data. A fragment is read whole before its answer begins, for only then its status is known; bytes of
     the last flit beyond those asked for are sent as zeros.
 
@@ -67,11 +74,13 @@ class GetServer(wiring.Component):
         Largest fragment in bytes.
     n_held : int
         Fragments held at once: some being read, one being sent (:func:`rtl.p2p.records.fragments_held`).
+    n_requests : int
+        Requests that may wait. A proof makes it small.
 
     Members
     -------
-    i : ``In(stream.Signature(PacketHeader))``
-        GET packets.
+    i : ``In(stream.Signature(RangedHeader))``
+        GET packets, each with the range of its operation.
     window : ``Out(WindowSignature())``
         Memory windows.
     read : ``Out(ReadSignature(data_width))``
@@ -82,12 +91,13 @@ class GetServer(wiring.Component):
         NodeID of this node.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n_held: int):
+    def __init__(self, *, data_width: int, mtu: int, n_held: int, n_requests: int = N_REQUESTS):
         self.data_width = data_width
         self.mtu = mtu
         self.n_held = n_held
+        self.n_requests = n_requests
         super().__init__({
-            "i": In(stream.Signature(PacketHeader)),
+            "i": In(stream.Signature(RangedHeader)),
             "window": Out(WindowSignature()),
             "read": Out(ReadSignature(data_width)),
             "o": Out(PacketSignature(data_width)),
@@ -97,12 +107,18 @@ class GetServer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         flit_bytes = self.data_width // 8
-        job = data.StructLayout({"request": PacketHeader, "read": 1, "status": STATUS_BITS})
-        m.submodules.requests = requests = stream_queue(shape=PacketHeader, depth=N_REQUESTS)
+        job = data.StructLayout({"request": KEPT, "read": 1, "status": STATUS_BITS})
+        request = data.StructLayout({"kept": KEPT, "is_part": 1, "range": P2pRange})
+        m.submodules.requests = requests = stream_queue(shape=request, depth=self.n_requests)
         m.submodules.jobs = jobs = LutQueue(shape=job, depth=self.n_held, prompt=False)
         m.submodules.reads = reads = stream_queue(shape=data.StructLayout({"error": 1}), depth=self.n_held)
         m.submodules.buffer = buffer = stream_queue(shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes)
-        connect(m, flipped(self.i), requests.i)
+        header = self.i.payload.header
+        m.d.comb += [
+            *(requests.i.payload.kept[name].eq(header[name]) for name, _ in KEPT),
+            requests.i.payload.is_part.eq(is_part(header)), requests.i.payload.range.eq(self.i.payload.range),
+            requests.i.valid.eq(self.i.valid), self.i.ready.eq(requests.i.ready),
+        ]
 
         slots = BufferSlots(
             free=Signal(range(self.n_held + 1), init=self.n_held, name="free"), reserve=Signal(name="reserve"),
@@ -126,14 +142,19 @@ class GetServer(wiring.Component):
 
     def _ask(self, m: Module, requests: Queue, jobs: Queue, slots: BufferSlots) -> None:
         """First half: looks at the window, asks the memory."""
-        request = requests.o.payload
+        request = requests.o.payload.kept
         n_bytes = request.pulse
+        m.submodules.range_check = whole = RangeCheck(flit_bytes=self.data_width // 8)
         status = Signal(Status)
         query, answer = self.window.query, self.window.answer
         m.d.comb += [
+            whole.addr.eq(request.addr),
+            whole.bytes.eq(n_bytes),
+            whole.part.eq(requests.o.payload.is_part),
+            whole.range.eq(requests.o.payload.range),
             query.payload.vp.eq(request.dest_vp),
-            query.payload.addr.eq(request.addr),
-            query.payload.bytes.eq(n_bytes),
+            query.payload.addr.eq(whole.whole_addr),
+            query.payload.bytes.eq(whole.whole_bytes),
             query.payload.right.eq(Right.REMOTE_READ),
             self.read.request.payload.addr.eq(request.addr),
             self.read.request.payload.bytes.eq(n_bytes),
@@ -143,14 +164,19 @@ class GetServer(wiring.Component):
         ]
         with m.FSM(name="read_fsm"):
             with m.State("REQUEST"):
+                m.d.comb += whole.enable.eq(1)
                 m.d.sync += status.eq(Mux(n_bytes > self.mtu, Status.BAD_LENGTH, Status.OK))
                 with m.If(requests.o.valid):
                     m.next = "ASK"
-                    with m.If((n_bytes > self.mtu) | (n_bytes == 0)):
+                    with m.If((n_bytes > self.mtu) | (n_bytes == 0) & ~whole.part):
                         m.next = "PASS"
+            # A range that is none is not asked about.
             with m.State("ASK"):
-                m.d.comb += query.valid.eq(1)
-                with m.If(query.ready):
+                m.d.comb += query.valid.eq(whole.fits & ~whole.below)
+                with m.If(~query.valid):
+                    m.d.sync += status.eq(Mux(whole.fits, Status.REMOTE_ACCESS, Status.BAD_LENGTH))
+                    m.next = "PASS"
+                with m.Elif(query.ready):
                     m.next = "ANSWER"
             with m.State("ANSWER"):
                 m.d.comb += answer.ready.eq(1)

@@ -1,18 +1,21 @@
 """Layouts that the parts of the point-to-point path exchange."""
 
+from amaranth import Value
 from amaranth.lib import data, enum
+from amaranth.lib.data import View
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
-from rtl.abi import PacketHeader
+from rtl.abi import P2pRange, PacketHeader
 from rtl.interface import ADDRESS_BITS
 
 NUMBER_BITS = formats.PACKET_HEADER["tag"].width
 """Operations are numbered modulo 2**16; the low bits of the number are the tracker entry."""
 STATUS_BITS = formats.PACKET_HEADER["status"].width
 DETAIL_BITS = formats.COMPLETION["detail"].width
-FRAGMENT_COUNT_BITS = 32 - 6 + 1
-"""Bits of a count of fragments: a message has less than 2**32 bytes, a fragment at least 64."""
+FRAGMENT_COUNT_BITS = 32 - 5 + 1
+"""Bits of a count of fragments: a message has less than 2**32 bytes, a fragment at least 32: an mtu of 64 less the
+flit of its range."""
 
 GET_WINDOW = 16
 """Fragments that a GET may have asked for and not received: so many cover the way there and back."""
@@ -34,15 +37,30 @@ def fragments_held(config: Config) -> int:
     return min(max(4, ahead + 2), GET_WINDOW)
 
 
+def is_part(header: View) -> Value:
+    """The bit of a PUT or GET that is one of several of its operation: its payload begins with the operation's range.
+
+    It is the header's `coll_end`, which only collective packets use otherwise.
+    """
+    return header.coll_end
+
+
+RangedHeader = data.StructLayout({"header": PacketHeader, "range": P2pRange})
+"""A header whose range has been taken off its payload: `length` counts the data alone. A packet that is all of its
+operation has the range of its own bytes; one of several that has brought none has a range without bytes."""
+
+
 Fragment = data.StructLayout({
     "header": PacketHeader,
+    "range": P2pRange,
     "final": 1,
     "stored": 1,
     "read": 1,
     "status": STATUS_BITS,
     "detail": DETAIL_BITS,
 })
-"""A packet to be sent: its data are in the buffer if `stored`, and still being read if `read`.
+"""A packet to be sent: its data are in the buffer if `stored`, and still being read if `read`. Its `range` goes in
+front of them if it is a part.
 
 `final` ends the operation. A `status` other than OK ends it with that error instead of a packet. An entry that is not
 `stored` is no packet at all: it only ends the operation. `detail` is for the completion if the read fails.

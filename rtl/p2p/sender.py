@@ -5,14 +5,16 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import Status
-from rtl.abi import PacketHeader
+from rtl.abi import P2pRange, PacketHeader
 from rtl.interface import PacketSignature
 from rtl.kit.skid import SkidBuffer
-from rtl.p2p.records import Fragment, TrackerCommand
+from rtl.p2p.records import Fragment, TrackerCommand, is_part
 
 
 class FragmentSender(wiring.Component):
     """Sends fragments as packets, and tells the tracker of each before its packet leaves.
+
+    The range of an operation of several fragments goes in front of the data of each of them, as a flit of its own.
 
     The fragments of an operation that has failed, and those after one whose data could not be read, are thrown away.
 
@@ -53,8 +55,7 @@ class FragmentSender(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        flit_bytes = self.data_width // 8
-        decided = data.StructLayout({"header": PacketHeader, "discard": 1})
+        decided = data.StructLayout({"header": PacketHeader, "range": P2pRange, "discard": 1})
         m.submodules.packets = packets = SkidBuffer(shape=decided)
 
         # Decide over the next fragment once its data are there.
@@ -72,6 +73,7 @@ class FragmentSender(wiring.Component):
             progress.status.eq(status),
             progress.detail.eq(fragment.detail),
             packets.i.payload.header.eq(fragment.header),
+            packets.i.payload.range.eq(fragment.range),
             packets.i.payload.discard.eq(discard),
         ]
         with m.FSM(name="decide_fsm"):
@@ -98,28 +100,42 @@ class FragmentSender(wiring.Component):
                     m.d.sync += failing.eq(~fragment.final & (failing | (status != Status.OK)))
                     m.next = "DECIDE"
 
-        # Send it, or throw its data away.
-        packet = packets.o.payload
-        beats = (packet.header.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
-        left = Signal.like(beats)
-        throwing = Signal()
+        self._send(m, packets)
+        return m
+
+    def _send(self, m: Module, packets: SkidBuffer) -> None:
+        """Sends each packet, or throws its data away."""
+        flit_bytes = self.data_width // 8
+        packet, part = packets.o.payload, is_part(packets.o.payload.header)
+        n_flits = (packet.header.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
+        left = Signal.like(n_flits)
+        sends_range, throwing = Signal(), Signal()
+        # A part has data, so its range is never the last beat.
         m.d.comb += [
             self.o.header.payload.eq(packet.header),
-            self.o.payload.payload.data.eq(self.i_data.payload),
-            self.o.payload.payload.last.eq(left == 1),
+            self.o.payload.payload.data.eq(Mux(sends_range, packet.range, self.i_data.payload)),
+            self.o.payload.payload.last.eq(~sends_range & (left == 1)),
         ]
         with m.FSM(name="send_fsm"):
             with m.State("HEADER"):
                 m.d.comb += [
                     self.o.header.valid.eq(packets.o.valid & ~packet.discard),
-                    packets.o.ready.eq(packet.discard | self.o.header.ready),
+                    packets.o.ready.eq(packet.discard | (self.o.header.ready & ~part)),
                 ]
-                m.d.sync += [left.eq(beats), throwing.eq(packet.discard)]
-                with m.If(packets.o.valid & packets.o.ready):
-                    with m.If(beats == 0):
+                m.d.sync += [left.eq(n_flits - part), throwing.eq(packet.discard)]
+                with m.If(packets.o.valid & (packet.discard | self.o.header.ready)):
+                    with m.If(n_flits == 0):
                         m.d.comb += self.returned.eq(1)
+                    with m.Elif(part & ~packet.discard):
+                        m.d.sync += sends_range.eq(1)
+                        m.next = "RANGE"
                     with m.Else():
                         m.next = "DATA"
+            with m.State("RANGE"):
+                m.d.comb += [self.o.payload.valid.eq(1), packets.o.ready.eq(self.o.payload.ready)]
+                with m.If(self.o.payload.ready):
+                    m.d.sync += sends_range.eq(0)
+                    m.next = "DATA"
             with m.State("DATA"):
                 m.d.comb += [
                     self.o.payload.valid.eq(self.i_data.valid & ~throwing),
@@ -130,6 +146,3 @@ class FragmentSender(wiring.Component):
                     with m.If(left == 1):
                         m.d.comb += self.returned.eq(1)
                         m.next = "HEADER"
-
-
-        return m

@@ -3,13 +3,93 @@
 from testbench.formal.proof import Mutation, Proof
 
 _GETS = "rtl.p2p.get_requester"
+_RANGE = "rtl.p2p.range_check"
+_ADMISSION = "rtl.p2p.admission"
+_SERVER = "rtl.p2p.get_server"
+_WHOLE = "testbench.formal.contracts.whole_operation"
 
 P2P_PROOFS: tuple[Proof, ...] = (
+    Proof(
+        name="range-check",
+        claim="a fragment whose range is proper lies within it, as far from a flit's edge; no proper one is refused",
+        contract=f"{_WHOLE}:RangeCheckContract",
+        parameters={"flit_bytes": 4, "address_bits": 8, "bytes_bits": 6},
+        mode="prove",
+        depth=5,
+        mutations=(
+            Mutation(name="shorter-than-its-fragment", module=_RANGE, old="self.bytes > left,", new="0,"),
+            Mutation(name="sum-wraps", module=_RANGE, old="total[-1],", new="0,"),
+            Mutation(
+                name="between-flits", module=_RANGE, old="before[:(self.flit_bytes - 1).bit_length()].any(),", new="0,",
+            ),
+            Mutation(name="part-without-data", module=_RANGE, old="self.part & (self.bytes == 0),", new="0,"),
+            Mutation(
+                name="below-zero", module=_RANGE, old="Cat(self.whole_addr, self.below).eq(first)",
+                new="self.whole_addr.eq(first)",
+            ),
+            Mutation(name="end-alone", module=_RANGE, old="total.eq(before + left)", new="total.eq(left)"),
+        ),
+    ),
+    Proof(
+        name="whole-put",
+        claim="a PUT is written only if its window was asked about the whole of its operation, and allowed it",
+        contract=f"{_WHOLE}:AdmissionContract",
+        depth=10,
+        mutations=(
+            Mutation(
+                name="before-not-looked-at", module=_ADMISSION, old="window.query.payload.addr.eq(whole.whole_addr),",
+                new="window.query.payload.addr.eq(header.addr),",
+            ),
+            Mutation(
+                name="left-not-looked-at", module=_ADMISSION, old="window.query.payload.bytes.eq(whole.whole_bytes),",
+                new="window.query.payload.bytes.eq(header.length),",
+            ),
+            Mutation(
+                name="any-range", module=_ADMISSION, old="window.query.valid.eq(whole.fits & ~whole.below)",
+                new="window.query.valid.eq(1)",
+            ),
+            Mutation(
+                name="answer-not-looked-at", module=_ADMISSION, old="with m.If(~window.answer.payload.ok):",
+                new="with m.If(0):",
+            ),
+            Mutation(
+                name="part-without-data-is-empty", module=_ADMISSION,
+                old="(incoming.length == 0) & ~is_part(incoming)", new="incoming.length == 0",
+            ),
+        ),
+    ),
+    Proof(
+        name="whole-get",
+        claim="memory is read for a GET only if its window was asked about the whole of its operation, and allowed it",
+        contract=f"{_WHOLE}:GetServerContract",
+        depth=14,
+        mutations=(
+            Mutation(
+                name="before-not-looked-at", module=_SERVER, old="query.payload.addr.eq(whole.whole_addr),",
+                new="query.payload.addr.eq(request.addr),",
+            ),
+            Mutation(
+                name="left-not-looked-at", module=_SERVER, old="query.payload.bytes.eq(whole.whole_bytes),",
+                new="query.payload.bytes.eq(n_bytes),",
+            ),
+            Mutation(
+                name="any-range", module=_SERVER, old="query.valid.eq(whole.fits & ~whole.below)",
+                new="query.valid.eq(1)",
+            ),
+            Mutation(
+                name="answer-not-looked-at", module=_SERVER, old="with m.If(~answer.payload.ok):", new="with m.If(0):",
+            ),
+            Mutation(
+                name="whole-read", module=_SERVER, old="self.read.request.payload.bytes.eq(n_bytes),",
+                new="self.read.request.payload.bytes.eq(whole.whole_bytes),",
+            ),
+        ),
+    ),
     Proof(
         name="get-requester",
         claim="each fragment is asked for once and in order; of one node one GET goes after the other; bounds hold",
         contract="testbench.formal.contracts.get_requester:GetRequesterContract",
-        parameters={"in_hand": 2, "window": 2, "under_way": 2, "bound": 7},
+        parameters={"in_hand": 2, "window": 2, "under_way": 2, "bound": 8},
         depth=21,
         quick=False,
         any_memory=False,  # a place is always written before it is read; so bits that are never set need no search
@@ -66,7 +146,15 @@ P2P_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="place-kept-after-the-last", module=_GETS,
-                old="m.d.comb += hand.ends.eq(final)", new="m.d.comb += hand.ends.eq(0)",
+                old="hand.ends.eq(final & request_left),", new="hand.ends.eq(0),",
+            ),
+            Mutation(
+                name="range-of-the-fragment", module=_GETS, old="operation.left.eq(rest.left),",
+                new="operation.left.eq(size),",
+            ),
+            Mutation(
+                name="last-one-without-a-range", module=_GETS,
+                old="part.eq((rest.index != 0) | (rest.left > self.mtu)),", new="part.eq(rest.left > self.mtu),",
             ),
             Mutation(
                 name="turn-goes-on-while-it-asks", module=_GETS,

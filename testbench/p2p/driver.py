@@ -171,9 +171,15 @@ class Bench:
 
 
 def lengths(flit: int) -> list[int]:
-    """Lengths at the boundaries of flit and mtu."""
+    """Lengths at the boundaries of flit and mtu, and of the data of a PUT's fragments when it has several."""
     around = {k * MTU + d for k in (1, 2, 5) for d in (-flit, -1, 0, 1, flit)}
+    around |= {k * (MTU - flit) + d for k in (2, 5) for d in (-1, 0, 1)}
     return sorted({0, 1, flit - 1, flit, flit + 1, 63, 64, 65} | around)
+
+
+def put_packets(flit: int, length: int) -> int:
+    """Packets of a PUT: each of several begins with a flit of its operation's range."""
+    return 1 if length <= MTU else -(-length // (MTU - flit))
 
 
 async def check_entries(bench: Bench, vp: int, sent: list[tuple[int, bytes]]) -> None:

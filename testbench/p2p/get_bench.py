@@ -7,6 +7,7 @@ import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
+from firmware_models.abi import formats
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Right, Status
 from rtl.p2p.records import GET_WINDOW
 from testbench import clock
@@ -30,8 +31,11 @@ from testbench.p2p.driver import (
 from testbench.packet import Packet
 from testbench.runner import parameters
 
-READER, SERVER, NARROW = 7, 8, 9
-"""VPs whose data land; from which they are read; whose window ends within what it asks for."""
+READER, SERVER, NARROW, DIVIDED = 7, 8, 9, 10
+"""VPs whose data land; from which they are read; whose window ends within what it asks for; whose memory is two windows
+side by side, with nothing in front."""
+DIVISIONS = (SOURCE + 0x8000, SOURCE + 0x10000)
+"""Where its windows begin."""
 READABLE = range(SOURCE, RINGS)
 NARROW_END = TARGET + 0x2000
 
@@ -49,6 +53,8 @@ class GetBench(Bench):
             ],
             NARROW: [(range(TARGET, NARROW_END), (Right.LOCAL_WRITE,)),
                      (range(NARROW_END, MEMORY_BYTES), (Right.LOCAL_READ, Right.REMOTE_READ, Right.REMOTE_WRITE))],
+            DIVIDED: [(range(DIVISIONS[0], DIVISIONS[1]), (Right.REMOTE_READ,)),
+                      (range(DIVISIONS[1], SOURCE + 0x20000), (Right.REMOTE_READ,))],
         }
         self._next_target = NARROW_END + 0x2000
         self.landed: list[tuple[int, bytes]] = []
@@ -113,14 +119,23 @@ async def all_kinds_of_gets(dut: SimHandleBase, width: int) -> None:
                   expected={"status": Status.REMOTE_ACCESS, "detail": remote})
 
     def beyond() -> None:
-        inside = numbers.randrange(3) * MTU
-        bench.get(inside + numbers.choice((1, MTU, 2 * MTU + 3)), remote_addr=READABLE.stop - inside, good=inside,
-                  expected={"status": Status.REMOTE_ACCESS, "detail": READABLE.stop})
+        # Nothing of it lands, though much of it lies inside of the window.
+        inside = numbers.choice((0, bench.flit, MTU, 2 * MTU, 3 * MTU - bench.flit))
+        remote = READABLE.stop - inside
+        bench.get(inside + numbers.choice((1, MTU, 2 * MTU + 3)), remote_addr=remote, good=0,
+                  expected={"status": Status.REMOTE_ACCESS, "detail": remote})
+
+    def across() -> None:
+        # From in front of a window into it, or from one into the next.
+        remote = numbers.choice(DIVISIONS) - numbers.choice((bench.flit, MTU, 2 * MTU + bench.flit))
+        bench.get(3 * MTU + numbers.choice((0, 1)), remote_addr=remote, dest_vp=DIVIDED, good=0,
+                  expected={"status": Status.REMOTE_ACCESS, "detail": remote})
 
     def around() -> None:
         # From the top of the address space into the window that begins at its bottom.
         remote = (1 << numbers.choice((32, 40, 64))) - bench.flit
-        bench.get(bench.flit + numbers.choice((0, 1, bench.flit, MTU - bench.flit)), remote_addr=remote, good=0,
+        beyond = numbers.choice((0, 1, bench.flit, MTU - bench.flit, 3 * MTU))
+        bench.get(bench.flit + beyond, remote_addr=remote, good=0,
                   expected={"status": Status.REMOTE_ACCESS, "detail": remote})
 
     def unaligned() -> None:
@@ -152,7 +167,7 @@ async def all_kinds_of_gets(dut: SimHandleBase, width: int) -> None:
                   expected={"status": Status.MEMORY_ERROR, "detail": local + before})
 
     await bench.start()
-    bad = (disabled, forbidden, beyond, around, unaligned, unreadable, no_place, unwritable)
+    bad = (disabled, forbidden, beyond, across, around, unaligned, unreadable, no_place, unwritable)
     actions: list[Callable[[], None]] = [*bad, *(numbers.choice((good, good, put, send, *bad))
                                                  for _ in range(parameters()["operations"]))]
     for action in actions:
@@ -366,6 +381,40 @@ async def strange_requests_are_refused(dut: SimHandleBase, width: int) -> None:
         words, beats = beats[:-(-length // bench.flit)], beats[-(-length // bench.flit):]
         wire = b"".join(word.to_bytes(bench.flit, "little") for word in words)
         assert wire == bench.content(SOURCE, length).ljust(len(wire), b"\0")
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(TAGS))
+async def ranges_are_judged_as_a_whole(dut: SimHandleBase, width: int) -> None:
+    """Of forged GETs those alone are read whose range, named by each, is one and lies within one window."""
+    bench = GetBench(dut, width)
+    bench.network.filters[1] = lambda packet: []
+    await bench.start()
+    flit, size = bench.flit, MTU // 2
+    addr = DIVISIONS[0] + 0x1000
+    left = DIVISIONS[1] - addr
+    cases = [
+        (Status.OK, addr, 0, left, size), (Status.OK, addr, 0x1000, left, size), (Status.OK, addr, 0, size, size),
+        (Status.REMOTE_ACCESS, addr, 0, left + 1, size), (Status.REMOTE_ACCESS, addr, 0x1000 + flit, size, size),
+        (Status.REMOTE_ACCESS, addr, addr + flit, size, size), (Status.REMOTE_ACCESS, addr, 0, (1 << 32) - 1, size),
+        (Status.REMOTE_ACCESS, (1 << 64) - flit, 0, 2 * size, size),
+        (Status.BAD_LENGTH, addr, flit, (1 << 32) - flit, size), (Status.BAD_LENGTH, addr, 0, size - 1, size),
+        (Status.BAD_LENGTH, addr, 0, 0, size), (Status.BAD_LENGTH, addr, 4, size, size),
+        (Status.BAD_LENGTH, addr + 4, 4, size, size), (Status.BAD_LENGTH, addr, 0, size, 0),
+        (Status.BAD_LENGTH, addr, 0, 3 * MTU, MTU + 1), (None, addr, 0, size, size),
+    ]
+    for tag, (status, start, before, rest, pulse) in enumerate(cases):
+        operation = formats.P2P_RANGE.pack(before=before, left=rest).ljust(flit, b"\0")
+        bench.network.sources[0].append(Packet.make(
+            b"" if status is None else operation, type=PacketType.GET, version=1, dest_vp=DIVIDED, source_id=NODE,
+            addr=start, tag=tag, pulse=pulse, coll_end=1,
+        ))
+    while len(bench.network.sent[1]) < len(cases):
+        await RisingEdge(dut.clk)
+    for (status, start, _, _, pulse), answer in zip(cases, bench.network.sent[1], strict=True):
+        assert answer.header["status"] == (Status.BAD_LENGTH if status is None else status), answer.header["tag"]
+        assert answer.payload == (bench.content(start, pulse) if status is Status.OK else b"")
+    assert bench.unknown.count == 0
 
 
 @cocotb.test()

@@ -6,6 +6,7 @@ import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
+from firmware_models.abi import formats
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
 from testbench import clock
 from testbench.coverage import cover, dealt
@@ -27,6 +28,7 @@ from testbench.p2p.driver import (
     check_entries,
     lengths,
     post_put,
+    put_packets,
 )
 from testbench.packet import Packet
 from testbench.runner import parameters
@@ -68,15 +70,18 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
         puts.append(post_put(bench, numbers.choice([k for k in lengths(bench.flit) if k <= 64 or not mini]), mini))
 
     def violate(vp: int) -> None:
-        # Starts inside of the window by some fragments, ends outside; or misses it altogether.
-        inside = 0 if vp != OPEN_VP else numbers.randrange(3) * MTU
-        target = MEMORY_BYTES - inside if vp == OPEN_VP else bench.target(64)
-        length = inside + numbers.choice((1, MTU, 2 * MTU + 3))
+        # Begins inside of the window and ends outside, or the other way round; or misses it altogether.
+        inside = 0 if vp != OPEN_VP else numbers.choice((0, bench.flit, MTU, 2 * MTU, 3 * MTU - bench.flit))
+        outside = numbers.choice((1, bench.flit, MTU, 2 * MTU + 3))
+        target = MEMORY_BYTES - inside if vp == OPEN_VP else bench.target(outside)
+        if vp == OPEN_VP and numbers.random() < 0.5:
+            outside = -(-outside // bench.flit) * bench.flit
+            target = TARGET - outside
+        length = inside + outside
         source = SOURCE + numbers.randrange(0, 0x20000, bench.flit)
-        if vp != OPEN_VP:
-            untouched.append((target, bytes(bench.memory.content[target:target + 64])))
+        untouched.append((target, bytes(bench.memory.content[target:target + length])))
         bench.post(
-            {"status": Status.REMOTE_ACCESS, "detail": target + inside}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, dest_vp=vp,
+            {"status": Status.REMOTE_ACCESS, "detail": target}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, dest_vp=vp,
             length=length, local_addr=source, remote_addr=target,
         )
 
@@ -91,10 +96,10 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
         )
 
     def unreadable(_: Any) -> None:
-        good = numbers.randrange(3) * MTU
+        good = numbers.randrange(3) * (MTU - bench.flit)
         source, target = BAD_SOURCE - good, bench.target(5 * MTU)
         # Fragments behind the bad one are readable, and must not be sent.
-        length = good + numbers.choice((1, MTU, MTU + 1, 3 * MTU))
+        length = good + numbers.choice((bench.flit + 1, MTU, MTU + 1, 3 * MTU))
         puts.append((target, bytes(bench.memory.content[source:source + good])))
         untouched.append((target + good, bytes(bench.memory.content[target + good:target + length])))
         bench.post(
@@ -103,14 +108,14 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
         )
 
     def unwritable(_: Any) -> None:
-        good = numbers.randrange(3) * MTU
+        good = numbers.randrange(3) * (MTU - bench.flit)
         target = bench.target(4 * MTU)
         bench.memory.bad.append(range(target + good, target + good + 1))
         source = SOURCE + numbers.randrange(0, 0x20000, bench.flit)
         puts.append((target, bytes(bench.memory.content[source:source + good])))
         bench.post(
             {"status": Status.MEMORY_ERROR, "detail": target + good}, p2p_op=P2pOp.PUT, kind=Kind.RDMA,
-            length=good + numbers.choice((1, MTU)), local_addr=source, remote_addr=target,
+            length=good + numbers.choice((bench.flit + 1, MTU)), local_addr=source, remote_addr=target,
         )
 
     refusals = dealt(numbers, (
@@ -125,6 +130,7 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
         bench.post({"status": status, "detail": fields["length"]}, **fields)
 
     await bench.start()
+    bench.target(4 * MTU)  # what PUTs that begin in front of the window would reach of it
     actions = dealt(numbers, (
         (send, OPEN_VP), (send, OPEN_VP), (put, None), (put, None), (put, None), (send, CLOSED_VP), (send, FULL_VP),
         (violate, OPEN_VP), (violate, CLOSED_VP), (alias, None), (unreadable, None), (unwritable, None),
@@ -242,6 +248,42 @@ async def strangers_are_counted(dut: SimHandleBase, width: int) -> None:
 
 @cocotb.test()
 @cocotb.parametrize(width=tuple(TAGS))
+async def ranges_are_judged_as_a_whole(dut: SimHandleBase, width: int) -> None:
+    """Of forged PUTs those alone are written whose range, named by each, is one and lies within the window."""
+    bench = Bench(dut, width)
+    bench.network.filters[1] = lambda packet: []
+    await bench.start()
+    flit, first = bench.flit, TARGET + 64 * MTU
+    inside = MEMORY_BYTES - first
+    cases = [
+        (Status.OK, first, 0, inside), (Status.OK, first, first - TARGET, inside), (Status.OK, first, 0, flit),
+        (Status.REMOTE_ACCESS, first, 0, inside + 1), (Status.REMOTE_ACCESS, first, first - TARGET + flit, flit),
+        (Status.REMOTE_ACCESS, first, first + flit, flit), (Status.REMOTE_ACCESS, first, 0, (1 << 32) - 1),
+        (Status.REMOTE_ACCESS, (1 << 64) - flit, 0, 2 * flit), (Status.REMOTE_ACCESS, (1 << 64) - flit, flit, flit),
+        (Status.BAD_LENGTH, first, flit, (1 << 32) - flit), (Status.BAD_LENGTH, first, 0, flit - 1),
+        (Status.BAD_LENGTH, first, 0, 0), (Status.BAD_LENGTH, first, 4, flit), (Status.BAD_LENGTH, first + 4, 4, flit),
+        (None, first, 0, flit),
+    ]
+    written = []
+    for tag, (status, addr, before, left) in enumerate(cases):
+        data = bench.numbers.randbytes(flit)
+        operation = formats.P2P_RANGE.pack(before=before, left=left).ljust(flit, b"\0")
+        bench.network.sources[0].append(Packet.make(
+            b"" if status is None else operation + data, type=PacketType.PUT, version=1, dest_vp=OPEN_VP,
+            source_id=NODE, addr=addr, tag=tag, coll_end=1,
+        ))
+        written += [data] * (status is Status.OK)
+    while len(bench.network.sent[1]) < len(cases):
+        await RisingEdge(dut.clk)
+    for (status, *_), answer in zip(cases, bench.network.sent[1], strict=True):
+        assert answer.header["status"] == (Status.BAD_LENGTH if status is None else status), answer.header["tag"]
+    assert bench.memory.written == [range(first, first + flit)] * len(written)
+    assert bytes(bench.memory.content[first:first + flit]) == written[-1]
+    assert bench.unknown.count == 0
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(TAGS))
 async def answers_always_drain(dut: SimHandleBase, width: int) -> None:
     """With VC 1 blocked on the way out, answers that come in are still taken; VC 0 waits and loses nothing."""
     bench = Bench(dut, width, delay=2)
@@ -281,7 +323,8 @@ async def full_speed(dut: SimHandleBase, width: int) -> None:
     target = bench.target(length)
     bench.post({}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, length=length, local_addr=SOURCE, remote_addr=target)
     elapsed = await bench.time()
-    beats, packets = length // bench.flit, length // MTU
+    packets = put_packets(bench.flit, length)
+    beats = length // bench.flit + packets
     assert bench.memory.content[target:target + length] == bench.memory.content[SOURCE:SOURCE + length]
     # The bench's drivers need three cycles between packets.
     assert elapsed <= beats + 6 * packets + 150, elapsed
@@ -298,4 +341,4 @@ async def memory_is_asked_ahead(dut: SimHandleBase, width: int) -> None:
     bench.post({}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, length=length, local_addr=SOURCE, remote_addr=target)
     elapsed = await bench.time()
     assert bench.memory.content[target:target + length] == bench.memory.content[SOURCE:SOURCE + length]
-    check_ahead(length // MTU, MTU // bench.flit, elapsed)
+    check_ahead(put_packets(bench.flit, length), MTU // bench.flit, elapsed)

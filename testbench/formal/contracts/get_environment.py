@@ -5,6 +5,7 @@ from typing import Any
 from amaranth import Module, Mux, Signal, Value
 
 from firmware_models.abi import formats
+from rtl.p2p.records import is_part
 from testbench.formal.contract import Contract
 
 NUMBER_BITS = 3
@@ -31,6 +32,8 @@ class Operations:
         The request that was announced last has not left; and of which operation it is.
     comes, announced, closes, leaves : Value
         A descriptor is being taken, a fragment announced, the last word of an operation taken, a request sent.
+    ranged_number : Signal
+        Operation of the request whose range comes next.
     released, released_entry : Value
         An operation is over, and its entry free.
     """
@@ -63,7 +66,18 @@ class Operations:
         self.announced = progress.valid & progress.ready & progress.payload.sent
         self.closes = progress.valid & progress.ready & progress.payload.final
         self.announced_entry = progress.payload.number[:bits]
-        self.leaves = header.valid & header.ready
+        # A request with a range leaves with its only beat.
+        beat, number = unit.o.payload, header.payload.tag
+        self.ranged_number, carries, is_ranged = Signal(NUMBER_BITS), Signal(), is_part(header.payload)
+        taken = header.valid & header.ready
+        with m.If(taken):
+            m.d.sync += [carries.eq(is_ranged), self.ranged_number.eq(number)]
+        with m.Elif(beat.valid & beat.ready):
+            m.d.sync += carries.eq(0)
+        contract.check(~beat.valid | carries)
+        contract.check(~header.valid | ~carries)
+        self.leaves = taken & ~is_ranged | beat.valid & beat.ready
+        self.leaving_number = Mux(carries, self.ranged_number, number)[:NUMBER_BITS]
         self._events(m)
 
     @staticmethod
@@ -113,9 +127,9 @@ class Operations:
         ]
         with m.If(self.announced):
             m.d.sync += self.announced_number.eq(unit.o_progress.payload.number)
-        leaves_entry = unit.o.header.payload.tag[:bits]
+        leaves_entry = self.leaving_number[:bits]
         # A request whose operation has run out of time while it was held up is nobody's any more.
-        mine = live.bit_select(leaves_entry, 1) & (self.of(m, self.numbers, leaves_entry) == unit.o.header.payload.tag)
+        mine = live.bit_select(leaves_entry, 1) & (self.of(m, self.numbers, leaves_entry) == self.leaving_number)
         for k in range(unit.n):
             awaited, left = self.awaited[k], self.left[k]
             with m.If(expires & (expires_entry == k)):

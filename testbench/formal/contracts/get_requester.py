@@ -3,6 +3,8 @@
 from amaranth import Cat, Module, Mux, Signal
 
 from firmware_models.abi.encoding import PacketType
+from rtl.p2p.range_check import BYTES_BITS
+from rtl.p2p.records import is_part as is_part_of
 from testbench.formal.contract import Contract
 from testbench.formal.contracts.get_environment import NUMBER_BITS, Operations
 
@@ -39,13 +41,14 @@ class GetRequesterContract(Contract):
         # A few bits distinguish as many cases as more bits would, and let the search get far.
         limits = GetLimits(
             in_hand=self.in_hand, window=self.window, under_way=self.under_way, remote_bits=REMOTE_BITS,
-            fragment_bits=INDEX_BITS,
+            index_bits=INDEX_BITS,
         )
         m.submodules.unit = self.unit = unit = GetRequester(data_width=64, mtu=MTU, n=ENTRIES, limits=limits)
         self._descriptors(m)
         m.d.comb += unit.node_id.eq(self.constant(len(unit.node_id), "node_id"))
         for port, name in (
             (unit.o_book, "book"), (unit.o_open, "open"), (unit.o_progress, "progress"), (unit.o.header, "header"),
+            (unit.o.payload, "payload"),
         ):
             m.d.comb += port.ready.eq(self.free(1, f"{name}_ready"))
             stalled, shown = Signal(name=f"{name}_stalled"), Signal(len(port.payload.as_value()), name=f"{name}_shown")
@@ -138,7 +141,13 @@ class GetRequesterContract(Contract):
         self.check(~mine | (header.dest_id == self.kept.dest_id) & (header.dest_vp == self.kept.dest_vp))
         self.check(~mine | (header.source_vp == self.kept.source_vp) & (header.addr == remote))
         self.check(~mine | (header.fragment == index) & (header.pulse == Mux(last, left, MTU)))
-        leaves = mine & unit.o.header.ready
+        # A request of several carries the range of the whole.
+        is_part, beat = self.kept.length > MTU, unit.o.payload
+        self.check(~mine | (is_part_of(header) == is_part) & (header.length == Mux(is_part, unit.data_width // 8, 0)))
+        ranged = self.following & beat.valid & (operations.ranged_number == self.number)
+        self.check(~ranged | beat.payload.last & (beat.payload.data[:BYTES_BITS] == index * MTU))
+        self.check(~ranged | (beat.payload.data[BYTES_BITS:] == left))
+        leaves = mine & unit.o.header.ready & ~is_part | ranged & beat.ready
         with m.If(leaves):
             m.d.sync += [self.asked.eq(0), left.eq(left - MTU), remote.eq(remote + MTU), index.eq(index + 1)]
 
@@ -184,7 +193,8 @@ class GetRequesterContract(Contract):
         unit, operations = self.unit, self.operations
         failed, awaited = operations.failed.bit_select(self.entry, 1), operations.of(m, operations.awaited, self.entry)
         may = failed | (operations.waiting < self.under_way) & (awaited < self.window) & ~self.before.any()
-        stalled = Cat(port.valid & ~port.ready for port in (unit.o_progress, unit.o.header)).any()
+        outputs = (unit.o_progress, unit.o.header, unit.o.payload)
+        stalled = Cat(port.valid & ~port.ready for port in outputs).any()
         patience = Signal(range(self.bound + 2))
         with m.If(~self.following | ~self.opened | self.closed | self.asked | self.announces | ~may):
             m.d.sync += patience.eq(0)

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Status
-from rtl.abi import DescriptorControl, PacketHeader
+from rtl.abi import DescriptorControl, P2pRange, PacketHeader
 from rtl.p2p.fragmenter import Fragmenter
 from rtl.p2p.records import Fragment, TrackerCommand
 from testbench.parts.faults import changed
 from testbench.parts.ports import MemoryReads
 from testbench.parts.simulation import Offers, Takes, fields, run
 
-N_ENTRIES, N_HELD, PAYLOAD_BYTES, QUIET = 4, 4, 64, 400
+N_ENTRIES, N_HELD, PAYLOAD_BYTES, QUIET, CYCLES = 4, 4, 64, 400, 2400
 
 
 class Fragments:
@@ -46,7 +46,9 @@ class Fragments:
         kind = rng.choice((Kind.MP, Kind.RDMA, Kind.RDMA))
         op = rng.choice((P2pOp.SEND,) if kind == Kind.MP and rng.random() < 0.5 else (P2pOp.PUT,) * 8 + tuple(P2pOp))
         longest = PAYLOAD_BYTES if kind == Kind.MP else mtu
-        length = rng.choice((0, 1, longest - 1, longest, longest + 1, 0 if kind == Kind.MP else 3 * mtu, 2 * mtu + 1))
+        step = mtu - self.flit_bytes
+        length = rng.choice((0, 1, longest - 1, longest, longest + 1) + (
+            () if kind == Kind.MP else (3 * mtu, 2 * mtu + 1, 2 * step - 1, 2 * step, 2 * step + 1)))
         descriptor = {"kind": kind, "p2p_op": op, "length": length, **{
             name: rng.getrandbits(DescriptorControl.members[name].width)
             for name in ("dest_id", "dest_vp", "source_vp", "remote_addr", "tag")}}
@@ -101,7 +103,8 @@ class Fragments:
             fragment = fields(Fragment, read(part.o_fragment.payload.as_value()))
             length = fields(PacketHeader, fragment["header"])["length"]
             if fragment["stored"]:
-                self.due.append(-(-length // self.flit_bytes))
+                is_part = fields(PacketHeader, fragment["header"])["coll_end"]
+                self.due.append(-(-length // self.flit_bytes) - is_part)
         if read(part.o_data.valid) and read(part.o_data.ready):
             self.due[0] -= 1
 
@@ -115,20 +118,22 @@ def refusal(desc: dict[str, int]) -> Status:
     return Status.BAD_LENGTH if desc["kind"] == Kind.MP and desc["length"] > PAYLOAD_BYTES else Status.OK
 
 
-def header_of(desc: dict[str, int], number: int, node_id: int, *, offset: int, index: int, length: int) -> int:
-    """Header of the packet with `length` bytes from `offset` on."""
+def header_of(
+    desc: dict[str, int], number: int, node_id: int, *, offset: int, index: int, length: int, is_part: bool,
+) -> int:
+    """Header of the packet with `length` bytes from `offset` on, those of a range among them if it `is_part`."""
     is_send = desc["p2p_op"] == P2pOp.SEND
     return int(PacketHeader.const({
         "type": PacketType.SEND if is_send else PacketType.PUT, "version": 1, "length": length, "fragment": index,
         "dest_id": desc["dest_id"], "dest_vp": desc["dest_vp"], "source_vp": desc["source_vp"], "source_id": node_id,
-        "tag": number, "addr": 0 if is_send else (desc["remote_addr"] + offset) % (1 << 64),
+        "tag": number, "coll_end": int(is_part), "addr": 0 if is_send else (desc["remote_addr"] + offset) % (1 << 64),
     }).as_bits())
 
 
 @pytest.mark.parametrize(("width", "flits", "address_bits", "seed"), [(64, 8, 64, 0), (512, 2, 40, 1)])
 def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None:
-    whole = Fragments(width, flits, address_bits, random.Random(seed), cycles=1700)
-    run(whole.part, whole.ends, cycles=1700, rng=whole.rng)
+    whole = Fragments(width, flits, address_bits, random.Random(seed), cycles=CYCLES)
+    run(whole.part, whole.ends, cycles=CYCLES, rng=whole.rng)
     fragments = deque(fields(Fragment, bits) for bits in whole.fragments.taken)
     reads, data, outcomes = iter(whole.memory.taken), iter(whole.data.taken), iter(whole.outcomes.taken)
     counts: Counter[str] = Counter()
@@ -148,16 +153,22 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
             counts[status.name] += 1
             continue
         mini = desc["kind"] == Kind.MP or length == 0
+        is_part = not mini and length > whole.mtu
+        step = whole.mtu - whole.flit_bytes * is_part
         while True:
-            fragment, offset = fragments.popleft(), index * whole.mtu
+            fragment, offset = fragments.popleft(), index * step
             if not fragment["stored"]:
                 assert (fragment["final"], fragment["status"], mini) == (1, Status.OK, False)
                 assert ever >> number % N_ENTRIES & 1, "given up, and it had not failed"
                 counts["given up"] += 1
                 break
-            size = min(length - offset, whole.mtu) if not mini else length
+            size = min(length - offset, step) if not mini else length
             assert fragment["header"] == header_of(
-                desc, number, whole.node_id, offset=offset, index=index, length=size)
+                desc, number, whole.node_id, offset=offset, index=index, length=size + whole.flit_bytes * is_part,
+                is_part=is_part)
+            operation = fields(P2pRange, fragment["range"])
+            assert not is_part or operation == {"before": offset, "left": length - offset}
+            counts["part"] += is_part
             assert (fragment["read"], fragment["status"]) == (not mini, Status.OK)
             beats = payload[:-(-size // whole.flit_bytes)]
             if not mini:
@@ -174,11 +185,16 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
     assert next(reads, None) is next(data, None) is next(outcomes, None) is None
     cases = ("UNSUPPORTED", "BAD_DESCRIPTOR", "BAD_LENGTH", "given up", "mini", "fragment")
     assert all(counts[case] for case in cases), counts
-    assert min(counts["mini"], counts["fragment"]) > 5, counts
+    assert min(counts[case] for case in ("mini", "fragment", "part")) > 5, counts
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    pytest.param("op.final.eq(op.left <= self.mtu)", "op.final.eq(op.left < self.mtu)", id="one-fragment-more"),
+    pytest.param("(op.left <= self.part_bytes)", "(op.left < self.part_bytes)", id="one-fragment-more"),
+    pytest.param("desc.length > self.mtu", "desc.length >= self.mtu", id="parts-of-an-mtu"),
+    pytest.param("op.before.eq(op.before + self.part_bytes)", "op.before.eq(op.before)", id="before-stays"),
+    pytest.param("fragment.range.left.eq(op.left)", "fragment.range.left.eq(op.size)", id="left-of-the-fragment"),
+    pytest.param(" + Mux(op.is_part, flit_bytes, 0)", "", id="range-not-counted"),
+    pytest.param("bytes.eq(op.size)", "bytes.eq(op.length)", id="range-read-from-memory"),
     pytest.param("(room.free != 0) & (room.reading == 0)", "(room.free != 0)", id="order-of-data"),
     pytest.param("op.index.eq(op.index + 1)", "op.index.eq(op.index)", id="numbers-of-fragments"),
     pytest.param("receives & self.inline_data.valid)", "self.inline_data.valid)", id="data-of-others"),
@@ -188,4 +204,4 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "Fragmenter", changed(Fragmenter, old, new))
     with pytest.raises(AssertionError):
-        test_fragments(64, 8, 64, 1)
+        test_fragments(64, 8, 64, 0)

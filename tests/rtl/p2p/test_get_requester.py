@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from firmware_models.abi.encoding import CplKind, P2pOp, PacketType, Status
-from rtl.abi import DescriptorControl, PacketHeader
+from rtl.abi import DescriptorControl, P2pRange, PacketHeader
 from rtl.p2p.get_requester import GetRequester
 from rtl.p2p.records import GET_WINDOW, GETS_IN_HAND, REQUESTS_UNDER_WAY, TrackerCommand, booking_layout
 from testbench.parts.faults import changed
-from testbench.parts.ports import OffersOf
+from testbench.parts.ports import OffersOf, PacketTakes
 from testbench.parts.simulation import Offers, Takes, fields, run
 
-N_ENTRIES, MTU, NODES, QUIET = 16, 64, (1, 2, 1 << 23 | 1, 0xFFFFFF), 200
+N_ENTRIES, MTU, FLIT_BYTES, NODES, QUIET = 16, 64, 8, (1, 2, 1 << 23 | 1, 0xFFFFFF), 200
 
 
 class Operation:
@@ -45,7 +45,8 @@ class Requester:
         self.number_list: list[int] = []
         self.numbers = OffersOf(part.i_number, rng, self.number_list)
         self.booked, self.opened = Takes(part.o_book, rng), Takes(part.o_open, rng)
-        self.progress, self.requests = Takes(part.o_progress, rng), Takes(part.o.header, rng)
+        self.progress = Takes(part.o_progress, rng)
+        self.requests = PacketTakes(part.o, rng, lambda bits: -(-fields(PacketHeader, bits)["length"] // FLIT_BYTES))
         self.ends = [self, self.descriptors, self.numbers, self.booked, self.opened, self.progress, self.requests]
         self.under_way, self.node_id, self.failed = 0, rng.getrandbits(24), 0
         self.reported = deque[tuple[int, int]]()
@@ -109,6 +110,8 @@ class Requester:
             assert self.reported, "a request that the tracker does not know of"
             if read(part.o.header.ready):
                 self._request(read(part.o.header.payload.as_value()))
+        if read(part.o.payload.valid) and read(part.o.payload.ready):
+            self._range(read(part.o.payload.payload.as_value()))
 
     def _check_opened(self, one: Operation, opened: int, booked: int) -> None:
         desc, found = one.desc, fields(TrackerCommand, opened)
@@ -145,12 +148,22 @@ class Requester:
     def _request(self, bits: int) -> None:
         number, index = self.reported.popleft()
         one = self.open[number]
-        one.left, desc = one.left + 1, one.desc
+        desc, is_part = one.desc, one.n_fragments > 1
+        self.ranged = (one, index)
+        if not is_part:
+            one.left += 1
         assert bits == PacketHeader.const({
             "type": PacketType.GET, "version": 1, "fragment": index, "dest_id": desc["dest_id"],
             "dest_vp": desc["dest_vp"], "source_vp": desc["source_vp"], "source_id": self.node_id, "tag": number,
-            "pulse": min(MTU, desc["length"] - index * MTU),
+            "coll_end": int(is_part), "length": FLIT_BYTES * is_part, "pulse": min(MTU, desc["length"] - index * MTU),
             "addr": (desc["remote_addr"] + index * MTU) % (1 << 64)}).as_bits()
+
+    def _range(self, bits: int) -> None:
+        one, index = self.ranged
+        one.left += 1
+        operation = P2pRange.const({"before": index * MTU, "left": one.desc["length"] - index * MTU}).as_bits()
+        assert bits == operation | 1 << 8 * FLIT_BYTES, "a range that is not the operation's"
+        self.counts["ranges"] += 1
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -164,7 +177,7 @@ def test_many(seed: int) -> None:
     assert all(one.over for one in requester.order)
     assert not requester.reported
     assert counts["ended"] > 15, counts
-    assert min(counts["given up"], counts["beside another"]) > 0, counts
+    assert min(counts["given up"], counts["beside another"], counts["ranges"]) > 0, counts
 
 
 @pytest.mark.parametrize(("n_nodes", "most"), [(1, GET_WINDOW), (2, 2 * GET_WINDOW), (500, REQUESTS_UNDER_WAY)])
@@ -176,13 +189,13 @@ def test_slow_nodes(n_nodes: int, most: int) -> None:
 
 
 def test_turns() -> None:
-    """Operations of different nodes are asked for fragment by fragment, each in four cycles."""
+    """Operations of different nodes are asked for fragment by fragment, each in five cycles with its range."""
     requester = Requester(random.Random(1), lengths=(12 * MTU,), cycles=600, nodes=tuple(range(50)), land=1.0)
-    for stream in requester.ends[1:]:
+    for stream in (*requester.ends[1:-1], requester.requests.header, requester.requests.payload):
         stream.rate = 1
     run(requester.part, requester.ends, cycles=240, rng=requester.rng)
-    assert 240 // 4 - 6 <= len(requester.turns) <= 240 // 4
-    row = requester.turns[40:40 + GETS_IN_HAND // 2]
+    assert 240 // 5 - 6 <= len(requester.turns) <= 240 // 5
+    row = requester.turns[36:36 + GETS_IN_HAND // 2]
     assert len(set(row)) == len(row)
 
 
@@ -192,7 +205,12 @@ def test_turns() -> None:
                  id="more-than-the-window"),
     pytest.param("self.awaited.count < self.limits.under_way", "self.awaited.count <= REQUESTS_UNDER_WAY + 8",
                  lambda: test_slow_nodes(500, REQUESTS_UNDER_WAY), id="more-than-all"),
-    pytest.param("look.addr.eq(hand.turn.index)", "look.addr.eq(hand.place)", lambda: test_many(1), id="another-place"),
+    pytest.param("look.addr.eq(hand.turn.index)", "look.addr.eq(hand.slot)", lambda: test_many(1), id="another-place"),
+    pytest.param("operation.left.eq(rest.left)", "operation.left.eq(size)", lambda: test_many(1),
+                 id="left-of-a-fragment"),
+    pytest.param("rest.index << (self.mtu.bit_length() - 1)", "0", lambda: test_many(1), id="before-forgotten"),
+    pytest.param("(rest.index != 0) | (rest.left > self.mtu)", "(rest.left > self.mtu)", lambda: test_many(1),
+                 id="last-one-without-a-range"),
     pytest.param("progress.final.eq(final | stopping)", "progress.final.eq(final)", lambda: test_many(1), id="no-end"),
     pytest.param("before.eq(rivals)", "before.eq(hand.taken)", test_turns, id="no-turns"),
 ])

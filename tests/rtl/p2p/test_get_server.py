@@ -6,15 +6,16 @@ from collections import Counter
 import pytest
 
 from firmware_models.abi.encoding import PacketType, Right, Status
-from rtl.abi import PacketHeader
+from rtl.abi import P2pRange, PacketHeader
 from rtl.interface import WindowQuery
 from rtl.p2p.get_server import GetServer
-from rtl.p2p.records import REQUESTS_UNDER_WAY
+from rtl.p2p.records import REQUESTS_UNDER_WAY, RangedHeader
 from testbench.parts.faults import changed
 from testbench.parts.ports import Answers, MemoryReads, OffersOf, PacketTakes
 from testbench.parts.simulation import Takes, fields, run
 
-N_REQUESTS, N_HELD = 70, 4
+N_REQUESTS, N_HELD = 160, 4
+TOP, MOST = 1 << 64, 1 << 32
 
 
 class Server:
@@ -23,11 +24,7 @@ class Server:
     def __init__(self, width: int, rng: random.Random, sizes: list[int], *, flits: int, errors: bool = True):
         self.part = part = GetServer(data_width=width, mtu=flits * width // 8, n_held=N_HELD)
         flit_bytes = width // 8
-        self.requests = [PacketHeader.const({
-            "type": PacketType.GET, "pulse": size, "addr": rng.getrandbits(64) & -flit_bytes,
-            **{name: rng.getrandbits(PacketHeader.members[name].width) for name in (
-                "fragment", "source_id", "source_vp", "dest_id", "dest_vp", "tag")},
-        }).as_bits() for size in sizes]
+        self.requests = [self._request(size, flit_bytes, rng, errors=errors) for size in sizes]
         self.source = OffersOf(part.i, rng, self.requests)
         self.queries = Takes(part.window.query, rng)
         self.answers = Answers(
@@ -35,6 +32,31 @@ class Server:
         self.memory = MemoryReads(part.read, rng, width=width, refused=0.3 * errors)
         self.packets = PacketTakes(part.o, rng, lambda bits: -(-fields(PacketHeader, bits)["length"] // flit_bytes))
         self.ends = [self.source, self.queries, self.answers, self.memory, self.packets]
+
+    @staticmethod
+    def _request(size: int, flit_bytes: int, rng: random.Random, *, errors: bool) -> int:
+        """A request with the range of its operation: its own bytes, or those of several fragments."""
+        part, addr = rng.getrandbits(1), rng.getrandbits(64) & -flit_bytes
+        before = flit_bytes * rng.choice((0, 1, 300, rng.getrandbits(24))) * part
+        left = size + part * rng.choice((0, 1, 2048, rng.getrandbits(31)))
+        case = rng.random() * part * errors
+        if case > 0.95:
+            left = max(0, size - 1)
+        elif case > 0.9:
+            left = MOST - before
+        elif case > 0.85:
+            before += 4
+        elif case > 0.8:
+            before += flit_bytes
+            addr = rng.randrange(before) & -flit_bytes
+        header = {
+            "type": PacketType.GET, "pulse": size, "coll_end": part, "addr": addr,
+            **{name: rng.getrandbits(PacketHeader.members[name].width) for name in (
+                "fragment", "source_id", "source_vp", "dest_id", "dest_vp", "tag")},
+        }
+        return int(RangedHeader.const({
+            "header": header, "range": {"before": before, "left": left % MOST},
+        }).as_bits())
 
     def hurry(self) -> None:
         """Everybody takes and offers in every cycle."""
@@ -73,18 +95,28 @@ def test_answers(width: int, flits: int, seed: int) -> None:
     counts: Counter[str] = Counter()
     assert len(server.packets.taken) == N_REQUESTS
     for size, bits, (header, payload) in zip(sizes, server.requests, server.packets.taken, strict=True):
-        asked, status, data = fields(PacketHeader, bits), Status.OK, []
-        if size > mtu:
+        both = fields(RangedHeader, bits)
+        asked, status, data = fields(PacketHeader, both["header"]), Status.OK, []
+        before, left = (fields(P2pRange, both["range"])[name] for name in ("before", "left"))
+        proper = left >= size and before + left < MOST and before % flit_bytes == 0 and (size or not asked["coll_end"])
+        if size > mtu or not proper:
             status = Status.BAD_LENGTH
+            counts["no range"] += size <= mtu
+        elif before > asked["addr"]:
+            status = Status.REMOTE_ACCESS
+            counts["below zero"] += 1
         elif size:
             assert fields(WindowQuery, next(queries)) == {
-                "vp": asked["dest_vp"], "addr": asked["addr"], "bytes": size, "right": Right.REMOTE_READ}
+                "vp": asked["dest_vp"], "addr": asked["addr"] - before, "bytes": before + left,
+                "right": Right.REMOTE_READ}
+            counts["part"] += asked["coll_end"]
             status = Status.REMOTE_ACCESS
             if next(ok):
                 address, n_bytes, data, error = next(reads)
+                # However long the operation is, its fragment alone is read.
                 assert (address, n_bytes) == (asked["addr"], size)
                 status, data = (Status.MEMORY_ERROR, []) if error else (Status.OK, data)
-        counts[status.name if size else "nothing"] += 1
+        counts[status.name if size or status != Status.OK else "nothing"] += 1
         assert header == PacketHeader.const({
             "type": PacketType.GET_DATA, "version": 1, "length": size if data else 0, "fragment": asked["fragment"],
             "dest_id": asked["source_id"], "dest_vp": asked["source_vp"], "source_id": node_id,
@@ -96,7 +128,7 @@ def test_answers(width: int, flits: int, seed: int) -> None:
         assert sum(beat % (1 << width) << k * width for k, beat in enumerate(payload)) == whole
     assert next(queries, None) is next(reads, None) is None
     assert most >= N_HELD
-    assert len(counts) == 5
+    assert len(counts) == 8
     assert min(counts.values()) > 0, counts
 
 
@@ -128,9 +160,16 @@ def test_requests_wait() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    pytest.param(
-        "(n_bytes > self.mtu) | (n_bytes == 0)", "(n_bytes >= self.mtu) | (n_bytes == 0)", id="longest-not-read",
-    ),
+    pytest.param("(n_bytes > self.mtu) | (n_bytes == 0)", "(n_bytes >= self.mtu) | (n_bytes == 0)",
+                 id="longest-not-read"),
+    pytest.param("(n_bytes == 0) & ~whole.part", "(n_bytes == 0)", id="part-without-data"),
+    pytest.param("query.payload.addr.eq(whole.whole_addr)", "query.payload.addr.eq(request.addr)",
+                 id="before-not-looked-at"),
+    pytest.param("query.payload.bytes.eq(whole.whole_bytes)", "query.payload.bytes.eq(n_bytes)",
+                 id="left-not-looked-at"),
+    pytest.param("query.valid.eq(whole.fits & ~whole.below)", "query.valid.eq(1)", id="any-range"),
+    pytest.param("read.request.payload.bytes.eq(n_bytes)", "read.request.payload.bytes.eq(whole.whole_bytes[:8])",
+                 id="whole-read"),
     pytest.param("Mux(left == 1, masks[tail], ~Const(0, self.data_width))", "masks[tail]", id="each-flit-masked"),
     pytest.param("throwing.eq(failed)", "throwing.eq(0)", id="data-of-a-failed-read"),
     pytest.param("(~done.read | reads.o.valid)", "1", id="before-its-data"),

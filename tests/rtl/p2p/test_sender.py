@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from firmware_models.abi.encoding import Status
-from rtl.abi import PacketHeader
+from rtl.abi import P2pRange, PacketHeader
 from rtl.p2p.records import Fragment, TrackerCommand
 from rtl.p2p.sender import FragmentSender
 from testbench.parts.faults import changed
@@ -30,14 +30,17 @@ def test_fragments(width: int, seed: int) -> None:
         stored = int(rng.random() < 0.85)
         length = rng.choice((0, 1, flit_bytes - 1, flit_bytes, flit_bytes + 1, 4 * flit_bytes)) * stored
         read = int(length > 0 and rng.random() < 0.7)
+        is_part = int(length > 0 and rng.random() < 0.5)
         header = PacketHeader.const({
-            "length": length, "tag": rng.getrandbits(16), "dest_id": rng.getrandbits(24), "addr": rng.getrandbits(64),
+            "length": length + flit_bytes * is_part, "coll_end": is_part, "tag": rng.getrandbits(16),
+            "dest_id": rng.getrandbits(24), "addr": rng.getrandbits(64),
         }).as_bits()
         fragments.append({
-            "header": header, "final": int(not stored or rng.random() < 0.15), "stored": stored, "read": read,
+            "header": header, "range": {"before": rng.getrandbits(32), "left": rng.getrandbits(32)},
+            "final": int(not stored or rng.random() < 0.15), "stored": stored, "read": read,
             "status": Status.OK if rng.random() < 0.9 else Status.BAD_ADDRESS, "detail": rng.getrandbits(64),
         })
-        payloads.append([rng.getrandbits(width) for _ in range(n_beats(header))])
+        payloads.append([rng.getrandbits(width) for _ in range(n_beats(header) - is_part)])
         if read:
             reads.append(int(rng.random() < 0.15))
     items = [Fragment.const({**one, "header": PacketHeader.from_bits(one["header"])}).as_bits() for one in fragments]
@@ -86,27 +89,32 @@ def test_fragments(width: int, seed: int) -> None:
         assert found["sent"] == (reason == "sent"), reason
         failing = not one["final"] and (failing or status != Status.OK)
         if reason == "sent":
-            last = len(payload) - 1
-            expected.append((one["header"], [beat | (k == last) << width for k, beat in enumerate(payload)]))
+            ranges = [P2pRange.const(one["range"]).as_bits()] * fields(PacketHeader, one["header"])["coll_end"]
+            counts["range"] += len(ranges)
+            beats = [*ranges, *payload]
+            last = len(beats) - 1
+            expected.append((one["header"], [beat | (k == last) << width for k, beat in enumerate(beats)]))
     assert packets.taken == expected
     assert data.taken == [beat for payload in payloads for beat in payload]
     assert outcomes.taken == reads
     assert returned == sum(one["stored"] for one in fragments)
-    assert len(counts) == 5
+    assert len(counts) == 6
     assert min(counts.values()) > 3, counts
 
 
+@pytest.mark.parametrize("is_part", [0, 1])
 @pytest.mark.parametrize("count", [4, 8])
-def test_full_rate(count: int) -> None:
-    """Headers of packets in a row are a header, the beats and at most an idle cycle apart."""
+def test_full_rate(count: int, is_part: int) -> None:
+    """Headers of packets in a row are a header, the beats and at most an idle cycle apart. A range is one beat more."""
     rng, part = random.Random(count), FragmentSender(data_width=64, n=N_ENTRIES)
-    items = [Fragment.const({"header": {"length": 8 * count}, "stored": 1, "read": 1}).as_bits()] * 20
+    header = {"length": 8 * (count + is_part), "coll_end": is_part}
+    items = [Fragment.const({"header": header, "stored": 1, "read": 1}).as_bits()] * 20
     source, outcomes = OffersOf(part.i_fragment, rng, items), OffersOf(part.i_read, rng, [0] * len(items))
     data = OffersOf(part.i_data, rng, [0] * count * len(items))
-    progress, packets = Takes(part.o_progress, rng), PacketTakes(part.o, rng, lambda _: count)
+    progress, packets = Takes(part.o_progress, rng), PacketTakes(part.o, rng, lambda _: count + is_part)
     for stream in (source, outcomes, data, progress, packets.header, packets.payload):
         stream.rate = 1
-    run(part, [source, outcomes, data, progress, packets], cycles=5 + len(items) * (count + 2), rng=rng)
+    run(part, [source, outcomes, data, progress, packets], cycles=5 + len(items) * (count + 2 + is_part), rng=rng)
     assert len(packets.taken) == len(items)
 
 
@@ -117,8 +125,12 @@ def test_full_rate(count: int) -> None:
                  id="outcome-of-another"),
     pytest.param("~fragment.stored | read_error | failing", "~fragment.stored | read_error", id="sent-after-an-error"),
     pytest.param("throwing.eq(packet.discard)", "throwing.eq(0)", id="thrown-data-sent"),
-    pytest.param("with m.If(beats == 0):\n                        m.d.comb += self.returned.eq(1)",
-                 "with m.If(beats == 0):\n                        m.d.comb += self.returned.eq(~packet.discard)",
+    pytest.param("m.d.sync += sends_range.eq(1)", "pass", id="data-in-place-of-the-range"),
+    pytest.param("left.eq(n_flits - part)", "left.eq(n_flits)", id="range-counted-as-data"),
+    pytest.param("part & ~packet.discard", "part", id="range-of-what-is-thrown-away"),
+    pytest.param("last.eq(~sends_range & (left == 1))", "last.eq(left == 1)", id="range-ends-the-packet"),
+    pytest.param("with m.If(n_flits == 0):\n                        m.d.comb += self.returned.eq(1)",
+                 "with m.If(n_flits == 0):\n                        m.d.comb += self.returned.eq(~packet.discard)",
                  id="slot-lost"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:

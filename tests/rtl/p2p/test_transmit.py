@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
-from rtl.abi import DescriptorControl, PacketHeader
+from rtl.abi import DescriptorControl, P2pRange, PacketHeader
 from rtl.p2p.records import TrackerCommand
 from rtl.p2p.transmit import P2pTransmit
 from testbench.parts.faults import changed
@@ -39,7 +39,8 @@ class Sender:
         rng, mtu = self.rng, self.mtu
         kind = rng.choice((Kind.MP, Kind.RDMA))
         op = P2pOp.SEND if kind == Kind.MP and rng.random() < 0.5 else P2pOp.PUT
-        lengths = (0, 1, PAYLOAD_BYTES, PAYLOAD_BYTES + 1) if kind == Kind.MP else (0, 1, mtu, mtu + 1, 3 * mtu)
+        lengths = (0, 1, PAYLOAD_BYTES, PAYLOAD_BYTES + 1) if kind == Kind.MP else (
+            0, 1, mtu, mtu + 1, 3 * mtu, 2 * (mtu - self.flit_bytes))
         descriptor = {"kind": kind, "p2p_op": op, "length": rng.choice(lengths), **{
             name: rng.getrandbits(DescriptorControl.members[name].width)
             for name in ("dest_id", "dest_vp", "source_vp", "remote_addr", "tag")}}
@@ -87,9 +88,10 @@ def test_messages(width: int, flits: int, seed: int) -> None:
             assert found["status"] == Status.BAD_LENGTH
             counts["refused"] += 1
             continue
-        failing = False
-        for index, offset in enumerate(range(0, max(length, 1), sender.mtu if not mini else PAYLOAD_BYTES + 1)):
-            size = length if mini else min(sender.mtu, length - offset)
+        failing, is_part = False, not mini and length > sender.mtu
+        step = PAYLOAD_BYTES + 1 if mini else sender.mtu - sender.flit_bytes * is_part
+        for index, offset in enumerate(range(0, max(length, 1), step)):
+            size = length if mini else min(step, length - offset)
             beats, status = words[:-(-size // sender.flit_bytes)], Status.OK
             if not mini:
                 address, n_bytes, beats, error = next(reads)
@@ -103,10 +105,13 @@ def test_messages(width: int, flits: int, seed: int) -> None:
             if failing:
                 continue
             header = PacketHeader.const({
-                "type": PacketType.SEND if is_send else PacketType.PUT, "version": 1, "length": size,
-                "fragment": index, "dest_id": desc["dest_id"], "dest_vp": desc["dest_vp"],
+                "type": PacketType.SEND if is_send else PacketType.PUT, "version": 1,
+                "length": size + sender.flit_bytes * is_part, "coll_end": int(is_part), "fragment": index,
+                "dest_id": desc["dest_id"], "dest_vp": desc["dest_vp"],
                 "source_vp": desc["source_vp"], "source_id": sender.node_id, "tag": number,
                 "addr": 0 if is_send else (desc["remote_addr"] + offset) % (1 << 64)}).as_bits()
+            if is_part:
+                beats = [P2pRange.const({"before": offset, "left": length - offset}).as_bits(), *beats]
             last = len(beats) - 1
             assert next(packets) == (header, [beat | (k == last) << width for k, beat in enumerate(beats)])
     assert next(packets, None) is next(reads, None) is next(progress, None) is None
