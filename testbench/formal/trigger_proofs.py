@@ -80,7 +80,7 @@ _BESIDE = (
 _FAULTS = (
     Mutation(
         name="length-of-an-empty-slice", module=_PLANNER,
-        old='"mismatch": wants_data & ~v.fits', new='"mismatch": wants_data & ~v.fits & v.some',
+        old='"mismatch": wants_data & ~v.fits', new='"mismatch": wants_data & ~v.fits & v.has_bytes',
     ),
     Mutation(
         name="reported-as-long-as-the-pass-waits", module=_ACT,
