@@ -11,7 +11,7 @@ from firmware_models.abi.encoding import PacketType, Right, Status
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, ReadSignature, WindowSignature
 from rtl.kit.queue import LutQueue, Queue, stream_queue
-from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS
+from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS, nonce_of
 
 N_REQUESTS = REQUESTS_UNDER_WAY
 """Requests that may wait: all that one requester has, so that it does not hold up what comes behind them."""
@@ -191,6 +191,7 @@ class GetServer(wiring.Component):
             reply.source_id.eq(self.node_id),
             reply.source_vp.eq(done.request.dest_vp),
             reply.tag.eq(done.request.tag),
+            nonce_of(reply).eq(nonce_of(done.request)),
             reply.status.eq(Mux(failed, Status.MEMORY_ERROR, done.status)),
             reply.addr.eq(done.request.addr),
             self.o.header.payload.eq(reply),

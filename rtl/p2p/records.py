@@ -1,5 +1,6 @@
 """Layouts that the parts of the point-to-point path exchange."""
 
+from amaranth import Cat, Value
 from amaranth.lib import data, enum
 
 from firmware_models.abi import formats
@@ -11,6 +12,7 @@ NUMBER_BITS = formats.PACKET_HEADER["tag"].width
 """Operations are numbered modulo 2**16; the low bits of the number are the tracker entry."""
 STATUS_BITS = formats.PACKET_HEADER["status"].width
 DETAIL_BITS = formats.COMPLETION["detail"].width
+NONCE_BITS = formats.NONCE_BITS
 FRAGMENT_COUNT_BITS = 32 - 6 + 1
 """Bits of a count of fragments: a message has less than 2**32 bytes, a fragment at least 64."""
 
@@ -32,6 +34,34 @@ def fragments_held(config: Config) -> int:
     """
     ahead = config.nic.read_ahead_beats * config.datapath.flit_bytes // config.datapath.mtu
     return min(max(4, ahead + 2), GET_WINDOW)
+
+
+OperationNumber = data.StructLayout({"number": NUMBER_BITS, "nonce": NONCE_BITS})
+"""Number of an operation, which others can guess, and its nonce, which they cannot."""
+
+_ASKED = {
+    "number": NUMBER_BITS, "vp": formats.VP_BITS, "node": formats.NODE_BITS, "peer_vp": formats.VP_BITS,
+    "nonce": NONCE_BITS,
+}
+Asked = data.StructLayout(_ASKED)
+"""An operation of a `vp` of this node that asks a `peer_vp` of a `node`. An answer bears all of it."""
+
+
+def nonce_of(header: data.View) -> Value:
+    """Fields of a header that hold the nonce of a point-to-point operation."""
+    return Cat(header[name] for name in formats.NONCE_FIELDS)
+
+
+def differs(asked: data.View, answer: data.View) -> tuple[Value, ...]:
+    """Flags, each high if the header of an answer differs from what was asked, but for the number.
+
+    They are for a register: to sum them up takes another cycle.
+    """
+    nonce, half = nonce_of(answer), NONCE_BITS // 2
+    return (
+        asked.vp != answer.dest_vp, asked.node != answer.source_id, asked.peer_vp != answer.source_vp,
+        asked.nonce[:half] != nonce[:half], asked.nonce[half:] != nonce[half:],
+    )
 
 
 Fragment = data.StructLayout({
@@ -83,15 +113,13 @@ TrackerCommand = data.StructLayout({
 
 
 def booking_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
-    """Layout of the outstanding part of a GET: `left` bytes from `remote` at `node`, to go to `local`; `over` once all
-    have come.
+    """Layout of the outstanding part of a GET: `left` bytes from `remote` of whom it has :data:`Asked`, to go to
+    `local`; `over` once all have come.
 
     The other node may have addresses of more bits than this one.
     """
     return data.StructLayout({
-        "number": NUMBER_BITS,
-        "vp": formats.VP_BITS,
-        "node": formats.NODE_BITS,
+        **_ASKED,
         "local": address_bits,
         "remote": ADDRESS_BITS,
         "left": 32,

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Status
+from firmware_models.abi.formats import nonce_fields
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.p2p.fragmenter import Fragmenter
-from rtl.p2p.records import Fragment, TrackerCommand
+from rtl.p2p.records import Asked, Fragment, TrackerCommand
 from testbench.parts.faults import changed
 from testbench.parts.ports import MemoryReads
 from testbench.parts.simulation import Offers, Takes, fields, run
@@ -36,6 +37,7 @@ class Fragments:
         self.node_id, self.failed = rng.getrandbits(24), 0
         self.inline = deque[tuple[int, int] | None]()
         self.payloads: list[list[int]] = []
+        self.asked: list[dict[str, int]] = []
         self.due = deque[int]()
         """Beats of fragments of which the sender has begun to take the data."""
         self.ever: list[int] = []
@@ -97,6 +99,8 @@ class Fragments:
         assert self.memory.data.offered is None or read(part.read.data.ready), "data that there is no room for"
         whole = sum(beat >> self.width & 1 for beat in self.memory.data.taken)
         assert not read(part.o_read.valid) or whole > len(self.outcomes.taken), "an outcome before its data"
+        if read(part.o_open.valid) and read(part.o_open.ready):
+            self.asked.append(fields(Asked, read(part.asked.as_value())))
         if read(part.o_fragment.valid) and read(part.o_fragment.ready):
             fragment = fields(Fragment, read(part.o_fragment.payload.as_value()))
             length = fields(PacketHeader, fragment["header"])["length"]
@@ -115,13 +119,14 @@ def refusal(desc: dict[str, int]) -> Status:
     return Status.BAD_LENGTH if desc["kind"] == Kind.MP and desc["length"] > PAYLOAD_BYTES else Status.OK
 
 
-def header_of(desc: dict[str, int], number: int, node_id: int, *, offset: int, index: int, length: int) -> int:
-    """Header of the packet with `length` bytes from `offset` on."""
+def header_of(desc: dict[str, int], given: int, node_id: int, *, offset: int, index: int, length: int) -> int:
+    """Header of the packet with `length` bytes from `offset` on; `given`: number and nonce."""
     is_send = desc["p2p_op"] == P2pOp.SEND
     return int(PacketHeader.const({
         "type": PacketType.SEND if is_send else PacketType.PUT, "version": 1, "length": length, "fragment": index,
         "dest_id": desc["dest_id"], "dest_vp": desc["dest_vp"], "source_vp": desc["source_vp"], "source_id": node_id,
-        "tag": number, "addr": 0 if is_send else (desc["remote_addr"] + offset) % (1 << 64),
+        "tag": given & 0xFFFF, "addr": 0 if is_send else (desc["remote_addr"] + offset) % (1 << 64),
+        **nonce_fields(given >> 16),
     }).as_bits())
 
 
@@ -132,10 +137,13 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
     fragments = deque(fields(Fragment, bits) for bits in whole.fragments.taken)
     reads, data, outcomes = iter(whole.memory.taken), iter(whole.data.taken), iter(whole.outcomes.taken)
     counts: Counter[str] = Counter()
-    assert len(whole.opened.taken) == len(whole.descriptors.taken) == len(whole.numbers.taken)
-    for bits, number, opened, payload, ever in zip(
-            whole.descriptors.taken, whole.numbers.taken, whole.opened.taken, whole.payloads, whole.ever, strict=True):
-        desc = fields(DescriptorControl, bits)
+    assert len(whole.opened.taken) == len(whole.asked) == len(whole.descriptors.taken) == len(whole.numbers.taken)
+    for bits, given, opened, asked, payload, ever in zip(
+            whole.descriptors.taken, whole.numbers.taken, whole.opened.taken, whole.asked, whole.payloads, whole.ever,
+            strict=True):
+        desc, number = fields(DescriptorControl, bits), given & 0xFFFF
+        assert asked == {"number": number, "vp": desc["source_vp"], "node": desc["dest_id"],
+                         "peer_vp": desc["dest_vp"], "nonce": given >> 16}
         found, name = fields(TrackerCommand, opened), P2pOp(desc["p2p_op"]).name
         assert {key: found[key] for key in ("number", "vp", "kind", "bytes", "tag")} == {
             "number": number, "vp": desc["source_vp"], "kind": CplKind[name], "bytes": desc["length"],
@@ -157,7 +165,7 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
                 break
             size = min(length - offset, whole.mtu) if not mini else length
             assert fragment["header"] == header_of(
-                desc, number, whole.node_id, offset=offset, index=index, length=size)
+                desc, given, whole.node_id, offset=offset, index=index, length=size)
             assert (fragment["read"], fragment["status"]) == (not mini, Status.OK)
             beats = payload[:-(-size // whole.flit_bytes)]
             if not mini:
@@ -183,9 +191,11 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
     pytest.param("op.index.eq(op.index + 1)", "op.index.eq(op.index)", id="numbers-of-fragments"),
     pytest.param("receives & self.inline_data.valid)", "self.inline_data.valid)", id="data-of-others"),
     pytest.param("Mux(is_send, 0, op.remote)", "Mux(is_send, op.remote, op.remote)", id="address-of-a-message"),
+    pytest.param("self.asked.peer_vp.eq(desc.dest_vp)", "self.asked.peer_vp.eq(desc.source_vp)", id="asks-itself"),
+    pytest.param("nonce_of(header).eq(op.number.nonce)", "nonce_of(header).eq(op.number.number)", id="number-as-nonce"),
     pytest.param("with m.Elif(room.free != 0):", "with m.Elif(1):", id="data-without-room"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "Fragmenter", changed(Fragmenter, old, new))
     with pytest.raises(AssertionError):
-        test_fragments(64, 8, 64, 1)
+        test_fragments(64, 8, 64, 2)
