@@ -9,7 +9,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.queue import Queue
 from cocotb.triggers import Event, RisingEdge
 
-from firmware_models.abi.formats import PACKET_HEADER
+from firmware_models.abi.formats import NONCE_FIELDS, PACKET_HEADER
 from rtl.abi import PacketHeader
 from rtl.interface import beat
 from testbench.runner import rng
@@ -40,6 +40,15 @@ def pack_header(**fields: int) -> bytes:
         assert 0 <= value < 1 << PACKET_HEADER[name].width, f"{name} = {value}"
         bits |= value << PACKET_HEADER.offset(name)
     return bits.to_bytes(PACKET_HEADER.bytes, "little")
+
+
+def answer_fields(request: Mapping[str, int]) -> dict[str, int]:
+    """Fields of the header that answers a SEND, PUT or GET: all but `type`, `length` and `status`."""
+    return {
+        "version": request["version"], "dest_id": request["source_id"], "dest_vp": request["source_vp"],
+        "source_id": request["dest_id"], "source_vp": request["dest_vp"],
+        **{name: request[name] for name in ("tag", "fragment", "addr", *NONCE_FIELDS)},
+    }
 
 
 def beat_count(length: int, data_width: int) -> int:

@@ -28,6 +28,9 @@ FIRST_MLID = 0xC000
 PAYLOAD_BYTES = 64
 """Bytes that an MP descriptor carries."""
 PACKET_VERSION = 1
+NONCE_FIELDS = ("mlid", "job_id", "credits")
+"""Header fields that hold the nonce of a point-to-point operation, its low bits first. Only other packets use them for
+what their names say."""
 
 _job = Field("job_id", JOB_BITS, "JobID: the collective task.")
 _seq = Field("seq_id", SEQ_BITS, "SeqID: position in the order in which the receiver consumes, modulo 32.")
@@ -89,7 +92,7 @@ PACKET_HEADER = Format(
         Field("type", 4, "What the packet is.", PacketType),
         Field("version", 4, "Version of this format, 1."),
         _seq,
-        _job,
+        Field("job_id", JOB_BITS, f"{_job.doc} Point-to-point: bits 23:16 of the operation's nonce."),
         Field("swap_data", 1, "SwapRemoteData of the sending descriptor."),
         Field("swap_addr", 1, "SwapRemoteAddr of the sending descriptor; addr holds the address."),
         Field("coll_end", 1, "CollEndFlag of the sending descriptor. In PUT and GET `part`: the packet is one of several of its operation, and its payload begins with a flit that is a `p2p_range`."),
@@ -97,11 +100,11 @@ PACKET_HEADER = Format(
         Field("peer", PEER_BITS, "Sender's peer number; in a CREDIT packet the receiver's own."),
         Field("length", LENGTH_BITS, "Payload bytes, at most the mtu; the flit of a range is among them."),
         Field("fragment", FRAGMENT_BITS, "Fragment number."),
-        Field("credits", 8, "Credits that the packet returns. A CREDIT packet with `loan` and none returns a shared credit unused."),
+        Field("credits", 8, "Credits that the packet returns. A CREDIT packet with `loan` and none returns a shared credit unused. Point-to-point: bits 31:24 of the operation's nonce."),
         Field("dest_id", NODE_BITS, "NodeID of the destination. Multicast: MGID, the group's number, which only NICs read."),
         Field("dest_vp", VP_BITS, "VP of the destination."),
         Field("source_vp", VP_BITS, "VP of the source."),
-        Field("mlid", MLID_BITS, "Multicast: colour, from 0xC000; selects the entry of the switches' tables (MFT)."),
+        Field("mlid", MLID_BITS, "Multicast: colour, from 0xC000; selects the entry of the switches' tables (MFT). Point-to-point: bits 15:0 of the operation's nonce, which SEND, PUT and GET carry and ACK and GET_DATA repeat."),
         Field("loan", 1, "The packet was sent on a shared credit; in a CREDIT packet: a shared credit is granted."),
         Field("want", 1, "Its sender has been refused a credit and asks for a shared one; the CREDIT packet for it repeats the bit."),
         Field("source_id", NODE_BITS, "NodeID of the source."),
@@ -111,6 +114,29 @@ PACKET_HEADER = Format(
         Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr; ACK and GET_DATA repeat that of the packet they answer. COLLECTIVE without `swap_addr`: bits 15:0 `terms` of its operation."),
     ),
 )
+
+NONCE_BITS = sum(PACKET_HEADER[name].width for name in NONCE_FIELDS)
+"""Of the number by which the source of a point-to-point operation knows its answers."""
+
+
+def nonce_fields(nonce: int) -> dict[str, int]:
+    """The header fields that hold a nonce."""
+    values = {}
+    for name in NONCE_FIELDS:
+        width = PACKET_HEADER[name].width
+        values[name] = nonce & (1 << width) - 1
+        nonce >>= width
+    return values
+
+
+def nonce_of(header: Mapping[str, int]) -> int:
+    """The nonce that the fields of a header hold."""
+    nonce = shift = 0
+    for name in NONCE_FIELDS:
+        nonce |= header[name] << shift
+        shift += PACKET_HEADER[name].width
+    return nonce
+
 
 P2P_RANGE = Format(
     "p2p_range",

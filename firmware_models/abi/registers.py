@@ -78,6 +78,8 @@ CONTROL_PAGE = Page((
         flag("closed", 31, Access.RO, "The job is closed."),
     )),
     Register("link_state", 0x05C, "The NIC's end of its link; one without `link.reliable` is always up.", _link_fields),
+    number("answer_key_lo", 0x060, Access.WO, "Low half of the key from which the nonces of point-to-point operations are made. The kernel writes a random key before it enables the NIC; with key 0, which reset leaves, whoever knows this page can compute the nonces."),
+    number("answer_key_hi", 0x064, Access.WO, "High half of the key. A write of either half discards the nonces made ahead."),
     number("vp_select", 0x100, Access.RW, "VP that vp_commit and window_commit configure.", width=11),
     number("vp_dq_base_lo", 0x104, Access.RW, "Descriptor ring, low half; a multiple of 128."),
     number("vp_dq_base_hi", 0x108, Access.RW, "Descriptor ring, high half."),
@@ -178,6 +180,7 @@ EVENT_COUNTERS = Counters(COUNTERS, (
     Counter("rx_uncovered", "Collective packets dropped: no credit of this NIC covers them, or their job is refused."),
     Counter("tx_lost", "Packets thrown away because the link was down for too long; of those that had been sent some may have come."),
     *LINK_COUNTERS,
+    Counter("rx_forged", "Packets dropped that bear the number of a point-to-point operation of this NIC, and come from another node or VP than it asked, or without its nonce."),
 ))
 
 STATE_COUNTERS_AT = COUNTERS + 0x100

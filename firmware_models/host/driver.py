@@ -36,8 +36,8 @@ class NodeDriver:
         self.allocator = Allocator(first=4096, limit=lambda: len(self.memory), owner=f"node {node}")
 
     def start(self) -> None:
-        """Sets the NodeID and lets the NIC fetch descriptors."""
-        self.carry_out(nic.start(self.node))
+        """Sets the NodeID and a key of nonces, which the transport draws, and lets the NIC fetch descriptors."""
+        self.carry_out(nic.start(self.node, answer_key=self.cluster.answer_key(self.node)))
 
     def set_node_id(self, node_id: int) -> None:
         """Gives the NIC another NodeID than the number of its node."""

@@ -1,5 +1,6 @@
 """The control page of a NIC, as steps."""
 
+from firmware_models.abi import register
 from firmware_models.abi.register import joined
 from firmware_models.abi.register_page import Counter
 from firmware_models.abi.registers import CONTROL_PAGE, EVENT_COUNTERS, STATE_COUNTERS
@@ -32,9 +33,12 @@ def read_wide(name: str) -> Steps[int]:
     return joined(below, (yield Read(CONTROL[high])))
 
 
-def start(node_id: int) -> Steps[None]:
-    """Sets the NodeID and lets the NIC fetch descriptors."""
+def start(node_id: int, *, answer_key: int | None = None) -> Steps[None]:
+    """Sets the NodeID and the key of nonces (none: it stays as it is), and lets the NIC fetch descriptors."""
     yield from write("node_id", node_id)
+    if answer_key is not None:
+        for name, half in zip(halves("answer_key"), register.halves(answer_key), strict=True):
+            yield from write(name, half)
     yield from write_fields("irq_enable", written=1)
     yield from write_fields("control", enable=1)
 

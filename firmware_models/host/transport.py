@@ -54,6 +54,9 @@ class Transport(Protocol):
     def run_for(self, cycles: int) -> None:
         """Lets a number of cycles pass."""
 
+    def answer_key(self, node: int) -> int:
+        """Draws a key of 64 bits for the nonces of a node: nobody can guess it, unless all is simulated."""
+
     def check_registers(self) -> None:
         """Raises an error if some access to a register has failed."""
 

@@ -21,6 +21,7 @@ from rtl.kit.quiescent import TIMER
 from rtl.nic.event_counters import EventCounters, Events
 from rtl.nic.group_filter import GroupsSignature
 from rtl.nic.register_signatures import JobRegistersSignature, NicSettings, UnitViewSignature, VpOrdersSignature
+from rtl.p2p.nonce_source import WORD_BITS
 from rtl.queue.records import DoorbellKind
 
 DOORBELLS = {"dq_prod": DoorbellKind.DQ_PROD, "cq_cons": DoorbellKind.CQ_CONS, "rq_cons": DoorbellKind.RQ_CONS}
@@ -29,6 +30,8 @@ UPPER_HALVES = tuple(
     if register.name.startswith("vp_") and register.name.endswith(("base_hi", "limit_hi"))
 )
 """Registers with the upper 32 bits of addresses; bits beyond `nic.address_bits` do not exist."""
+
+ANSWER_KEY_HALVES = ("answer_key_lo", "answer_key_hi")
 
 _OFFSET_BITS = max(register.offset for register in CONTROL_PAGE).bit_length()
 """Of an address: what tells the registers of the control page apart."""
@@ -211,6 +214,8 @@ class RegisterFile(wiring.Component):
             elif register.name == "irq_status":
                 clears = fields(register, write.payload.data).written
                 m.d.comb += clear_irq.eq(means(register.name, here) & delivers & clears)
+            elif register.name in ANSWER_KEY_HALVES:
+                self._write_key(m, ANSWER_KEY_HALVES.index(register.name), means(register.name, here) & delivers)
             elif register.name == "buffer_fault":
                 m.d.comb += self.unit.arm.eq(means(register.name, here) & delivers)
             elif register.name in waits:
@@ -229,6 +234,18 @@ class RegisterFile(wiring.Component):
         answers.append(meant & self.jobs.standing.valid)
         m.d.sync += taken.eq(stands_there & (~Cat(hears).any() | Cat(answers).any()))
         return clear_irq
+
+    def _write_key(self, m: Module, half: int, written: Value) -> None:
+        """Takes over half of the key of nonces, which cannot be read."""
+        words, is_new = Signal(REGISTER_BITS, name=f"answer_key_{half}"), Signal(name=f"answer_key_{half}_written")
+        key, size = self.settings.answer_key, REGISTER_BITS // WORD_BITS
+        m.d.sync += is_new.eq(written)
+        with m.If(written):
+            m.d.sync += words.eq(self._write_data)
+        m.d.comb += [
+            key.written[half].eq(is_new),
+            *(key.words[size * half + k].eq(words[WORD_BITS * k:WORD_BITS * (k + 1)]) for k in range(size)),
+        ]
 
     def _order_job(self, m: Module, held: dict, meant: Value, stands: Signal) -> None:
         """A write to job_control is answered when its order is: what job_state shows then is not older."""

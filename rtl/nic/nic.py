@@ -228,7 +228,10 @@ class Nic(wiring.Component):
             "tx_packets": [out.sent for out, _ in paths], "rx_packets": [count.received for count in counts],
             "rx_malformed": [pulse for count in counts for pulse in (count.malformed, count.misplaced)],
             "rx_wrong_node": [count.wrong_node for count in counts],
-            "rx_unknown": [*(p2p.unknown for p2p in self.p2p), job_table.unknown, *(count.unknown for count in counts)],
+            "rx_unknown": [
+                *(p2p.counts.unknown for p2p in self.p2p), job_table.unknown, *(count.unknown for count in counts),
+            ],
+            "rx_forged": [p2p.counts.forged for p2p in self.p2p],
             "rx_uncovered": [count.uncovered for count in counts],
             "rx_not_joined": [counts[0].not_joined],
             "tx_lost": list(layer.status.lost) if config.link.reliable else [],
@@ -267,13 +270,13 @@ class Nic(wiring.Component):
         for p2p in self.p2p:
             m.d.comb += [
                 p2p.node_id.eq(csr.settings.node_id), p2p.time.watchdog.eq(csr.settings.watchdog),
-                p2p.time.cycles.eq(csr.cycles),
+                p2p.time.cycles.eq(csr.cycles), p2p.answer_key.eq(csr.settings.answer_key),
             ]
         m.d.comb += [
             csr.busy.eq(Cat(vp_table.busy, completions.busy, *(unit.busy for unit in (
                 *(cou.status for cou in cous), *self.p2p
             )))),
-            csr.notify.eq(Cat(completions.written, *(p2p.delivered for p2p in self.p2p))),
+            csr.notify.eq(Cat(completions.written, *(p2p.counts.delivered for p2p in self.p2p))),
         ]
         counts = [unit.status.counts for unit in cous]
         events = {

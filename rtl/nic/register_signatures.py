@@ -9,11 +9,14 @@ from firmware_models.abi.registers import CONTROL_PAGE
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.interface import JobOrder, JobStanding
+from rtl.p2p.nonce_source import AnswerKey
 from rtl.queue.records import Doorbell, VpCommit, WindowCommit
 
-NicSettings = data.StructLayout({"enable": 1, "node_id": formats.NODE_BITS, "watchdog": 32, "retry_limit": 32})
+NicSettings = data.StructLayout({
+    "enable": 1, "node_id": formats.NODE_BITS, "watchdog": 32, "retry_limit": 32, "answer_key": AnswerKey,
+})
 """Registers that other blocks go by: the NIC works; its NodeID; cycles until an operation without progress is ended;
-cycles for which a full ring is asked again."""
+cycles for which a full ring is asked again; the key of the nonces of point-to-point operations."""
 
 
 class VpOrdersSignature(wiring.Signature):

@@ -5,15 +5,15 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import PacketType
+from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature
-from rtl.p2p.records import TrackerCommand
 
 
 class AnswerReceiver(wiring.Component):
-    """Turns ACK packets into commands for the tracker and passes on GET_DATA packets; others are dropped.
+    """Passes on the headers of ACK packets, and GET_DATA packets; others are dropped, and so is a payload of an ACK.
 
-    Waits for nothing but the tracker and whoever writes the data of GETs, so that the channel of the answers always
-    drains.
+    Waits for nothing but those who check the ACKs and whoever writes the data of GETs, so that the channel of the
+    answers always drains.
 
     Timing: combinational, no latency.
 
@@ -26,8 +26,8 @@ class AnswerReceiver(wiring.Component):
     -------
     i : ``In(PacketSignature(data_width))``
         Packets of virtual channel 1.
-    o : ``Out(stream.Signature(TrackerCommand))``
-        Answers.
+    o : ``Out(stream.Signature(PacketHeader))``
+        ACK packets.
     o_data : ``Out(PacketSignature(data_width))``
         GET_DATA packets.
     unknown : ``Out(1)``
@@ -37,7 +37,7 @@ class AnswerReceiver(wiring.Component):
     def __init__(self, *, data_width: int):
         super().__init__({
             "i": In(PacketSignature(data_width)),
-            "o": Out(stream.Signature(TrackerCommand)),
+            "o": Out(stream.Signature(PacketHeader)),
             "o_data": Out(PacketSignature(data_width)),
             "unknown": Out(1),
         })
@@ -52,9 +52,7 @@ class AnswerReceiver(wiring.Component):
         is_data = header.payload.type == PacketType.GET_DATA
         m.d.comb += [
             self.o.valid.eq(header.valid & is_ack & ~in_payload),
-            self.o.payload.number.eq(header.payload.tag),
-            self.o.payload.status.eq(header.payload.status),
-            self.o.payload.detail.eq(header.payload.addr),
+            self.o.payload.eq(header.payload),
             onward.header.valid.eq(header.valid & is_data & ~in_payload),
             onward.header.payload.eq(header.payload),
             onward.payload.valid.eq(payload.valid & in_payload & to_landing),

@@ -9,7 +9,7 @@ from firmware_models.abi.encoding import PacketType, Status
 from rtl.abi import PacketHeader, Receive
 from rtl.interface import ADDRESS_BITS, WriteSignature, beat
 from rtl.kit.queue import LutQueue
-from rtl.p2p.records import admitted_layout
+from rtl.p2p.records import admitted_layout, nonce_of
 
 N_WRITES = 8
 """Packets that may wait for their write to be done."""
@@ -203,6 +203,7 @@ class Delivery(wiring.Component):
             ack.source_id.eq(self.node_id),
             ack.source_vp.eq(note.header.dest_vp),
             ack.tag.eq(note.header.tag),
+            nonce_of(ack).eq(nonce_of(note.header)),
             ack.status.eq(status),
             ack.addr.eq(note.header.addr),
             answers.i.valid.eq(notes.o.valid & (~note.written | done.valid)),

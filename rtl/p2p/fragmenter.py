@@ -13,7 +13,7 @@ from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inlin
 from rtl.kit.queue import LutQueue, Queue, stream_queue
 from rtl.p2p.fragmenter_steps import BufferRoom, InlineData, Operation
 from rtl.p2p.range_check import BYTES_BITS
-from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand, is_part
+from rtl.p2p.records import Fragment, OperationNumber, Outstanding, TrackerCommand, is_part, nonce_of
 
 (_TO_KIND,) = {CplKind[op.name] - op for op in P2pOp}
 """From what a descriptor asks for to the kind of its completion: the encodings count in the same order."""
@@ -51,10 +51,10 @@ class Fragmenter(wiring.Component):
         Inline data of descriptors.
     room : ``Out(1)``
         A descriptor offered now is taken at once.
-    i_number : ``In(stream.Signature(16))``
+    i_number : ``In(stream.Signature(OperationNumber))``
         Numbers for operations.
-    o_open : ``Out(stream.Signature(TrackerCommand))``
-        Operations that begin.
+    o_open : ``Out(stream.Signature(TrackerCommand))``, outstanding : ``Out(Outstanding)``
+        Operations that begin; and whom the one on offer asks.
     failed : ``In(n)``
         Operations, by entry, of which no more needs to be sent.
     read : ``Out(ReadSignature(data_width))``
@@ -85,8 +85,9 @@ class Fragmenter(wiring.Component):
             "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "inline_data": In(inline_layout(data_width)),
             "room": Out(1),
-            "i_number": In(stream.Signature(NUMBER_BITS)),
+            "i_number": In(stream.Signature(OperationNumber)),
             "o_open": Out(stream.Signature(TrackerCommand)),
+            "outstanding": Out(Outstanding),
             "failed": In(n),
             "read": Out(ReadSignature(data_width)),
             "o_fragment": Out(stream.Signature(Fragment)),
@@ -161,7 +162,7 @@ class Fragmenter(wiring.Component):
             puts=Signal(name="puts"),
         )
         op = Operation(
-            desc=Signal(DescriptorControl, reset_less=True, name="desc"), number=Signal(NUMBER_BITS, name="number"),
+            desc=Signal(DescriptorControl, reset_less=True, name="desc"), number=Signal(OperationNumber, name="number"),
             refusal=Signal(Status, name="refusal"), is_mini=Signal(name="is_mini"),
             local=Signal(self.address_bits, name="local"), remote=Signal(ADDRESS_BITS, name="remote"),
             before=Signal(BYTES_BITS, name="before"), left=Signal(BYTES_BITS, name="left"),
@@ -257,7 +258,12 @@ class Fragmenter(wiring.Component):
         # simulators warn about.
         header = Signal(PacketHeader)
         m.d.comb += [
-            opened.number.eq(op.number),
+            self.outstanding.number.eq(op.number.number),
+            self.outstanding.vp.eq(desc.source_vp),
+            self.outstanding.node.eq(desc.dest_id),
+            self.outstanding.peer_vp.eq(desc.dest_vp),
+            self.outstanding.nonce.eq(op.number.nonce),
+            opened.number.eq(op.number.number),
             opened.vp.eq(desc.source_vp),
             opened.kind.eq(desc.p2p_op + _TO_KIND),
             opened.bytes.eq(desc.length),
@@ -271,7 +277,8 @@ class Fragmenter(wiring.Component):
             header.dest_vp.eq(desc.dest_vp),
             header.source_vp.eq(desc.source_vp),
             header.source_id.eq(self.node_id),
-            header.tag.eq(op.number),
+            header.tag.eq(op.number.number),
+            nonce_of(header).eq(op.number.nonce),
             header.addr.eq(Mux(is_send, 0, op.remote)),
             fragment.header.eq(header),
             fragment.range.before.eq(op.before),
@@ -306,7 +313,7 @@ class Fragmenter(wiring.Component):
         """Adds the states of an operation whose data are read from memory, fragment by fragment."""
         fragment = fragments.i.payload
         with m.State("CHOOSE"):
-            with m.If(self.failed.bit_select(op.number[:self.n.bit_length() - 1], 1)):
+            with m.If(self.failed.bit_select(op.number.number[:self.n.bit_length() - 1], 1)):
                 m.next = "STOP"
             with m.Elif(room.free != 0):
                 m.d.comb += room.reserve.eq(1)

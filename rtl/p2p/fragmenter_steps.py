@@ -52,8 +52,8 @@ class Operation:
 
     Parameters
     ----------
-    desc, number : View, Signal
-        Its descriptor and number.
+    desc, number : View
+        Its descriptor; its number and nonce.
     refusal : Signal
         Why it is not executed; ``OK`` if it is.
     is_mini : Signal
@@ -69,7 +69,7 @@ class Operation:
     """
 
     desc: View
-    number: Signal
+    number: View
     refusal: Signal
     is_mini: Signal
     local: Signal

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -20,7 +20,7 @@ from rtl.interface import (
 from rtl.kit.queue import Queue, stream_queue
 from rtl.kit.skid import SkidBuffer
 from rtl.p2p.landing_writer import LandingWriter
-from rtl.p2p.records import TrackerCommand, booking_layout, landing_layout
+from rtl.p2p.records import TrackerCommand, booking_layout, differs, landing_layout
 
 PAYLOAD_BEATS = 16
 """Payload that comes in while the packet is being judged."""
@@ -51,10 +51,12 @@ class GetLanding(wiring.Component):
     """Checks GET_DATA packets, writes those that were requested, and reports their end to the tracker.
 
     The answers of an operation come in the order of its requests, for both travel in order. So one answer at a time
-    can be right: that of the fragment that follows the one before, with its address and length, from the node
-    that was asked. Whatever else comes (twice, late, of nothing) is counted as `unknown` and touches no memory. Every
-    write has been allowed by the tracker, in whose account the operation cannot end before it is done, and by the
-    memory windows of the operation's VP as they are then.
+    can be right: that of the fragment that follows the one before, with its address and length, from the node and VP
+    that were asked, to the VP that asked, with the nonce of the operation. Whatever else comes (twice, late, of
+    nothing) touches no memory, and is counted: as `forged` if it bears the number of the last GET of its entry and
+    differs in who answers whom or in the nonce, else as `unknown`. Every write has been allowed by the tracker, in
+    whose account the operation cannot end before it is done, and by the memory windows of the operation's VP as they
+    are then.
 
     Waits for the tracker, the VP table and memory, and for nothing of the network.
 
@@ -85,8 +87,8 @@ class GetLanding(wiring.Component):
         Memory windows.
     write : ``Out(WriteSignature(data_width))``
         Local memory.
-    unknown : ``Out(1)``
-        Pulse: a packet that nobody asked for was dropped.
+    unknown, forged : ``Out(1)``
+        Pulses: a packet that nobody asked for, or that somebody else was asked for, was dropped.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class GetLanding(wiring.Component):
             "o_landed": Out(stream.Signature(TrackerCommand)),
             "window": Out(WindowSignature()),
             "write": Out(WriteSignature(data_width)),
-            "unknown": Out(1),
+            "unknown": Out(1), "forged": Out(1),
         })
 
     def elaborate(self, platform):
@@ -161,14 +163,17 @@ class GetLanding(wiring.Component):
         """Judges one packet after the other; bookings come in between."""
         header, result, look, book = hand.header, hand.result, hand.look, hand.book
         booked, good, expected = look.data, header.status == Status.OK, Signal(4)
+        wrong = Signal(len(differs(booked, header)))
         query, answer = self.window.query, self.window.answer
 
-        def refuse():
+        def refuse(is_forged):
             """Drops a packet that nobody requested: payload and all, without a report to the tracker."""
-            m.d.sync += [result.answer.eq(0), result.accept.eq(0), self.unknown.eq(1)]
+            m.d.sync += [
+                result.answer.eq(0), result.accept.eq(0), self.unknown.eq(~is_forged), self.forged.eq(is_forged),
+            ]
             m.next = "PASS"
 
-        m.d.sync += self.unknown.eq(0)
+        m.d.sync += [self.unknown.eq(0), self.forged.eq(0)]
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += [
@@ -183,9 +188,10 @@ class GetLanding(wiring.Component):
             with m.State("COMPARE"):
                 m.d.sync += [
                     expected.eq(Cat(
-                        (booked.number == header.tag) & ~booked.over, booked.remote == header.addr,
-                        booked.node == header.source_id, header.length == Mux(good, hand.size, 0),
+                        booked.number == header.tag, ~booked.over, booked.remote == header.addr,
+                        header.length == Mux(good, hand.size, 0),
                     )),
+                    wrong.eq(Cat(differs(booked, header))),
                     result.number.eq(header.tag),
                     result.length.eq(header.length),
                     result.accept.eq(header.length != 0),
@@ -197,8 +203,8 @@ class GetLanding(wiring.Component):
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 m.next = "LAND"
-                with m.If(~expected.all()):
-                    refuse()
+                with m.If(~expected.all() | wrong.any()):
+                    refuse(expected[0] & wrong.any())
             with m.State("LAND"):
                 m.d.comb += self.o_land.valid.eq(1)
                 with m.If(self.o_land.ready):
@@ -212,7 +218,7 @@ class GetLanding(wiring.Component):
                         with m.If(result.accept):
                             m.next = "ASK"
                     with m.Else():
-                        refuse()
+                        refuse(Const(0))
             with m.State("ASK"):
                 m.d.comb += query.valid.eq(1)
                 with m.If(query.ready):

@@ -17,11 +17,12 @@ from rtl.p2p.range_check import BYTES_BITS
 from rtl.p2p.records import (
     GET_WINDOW,
     GETS_IN_HAND,
-    NUMBER_BITS,
     REQUESTS_UNDER_WAY,
+    OperationNumber,
     TrackerCommand,
     booking_layout,
     is_part,
+    nonce_of,
 )
 
 
@@ -60,15 +61,15 @@ class Opening:
 
     Parameters
     ----------
-    number : Signal
-        Number of its operation.
+    number : View
+        Number and nonce of its operation.
     desc : View
         The fields that a GET uses.
     waits : Value
         It is not taken in hand in this cycle.
     """
 
-    number: Signal
+    number: View
     desc: View
     waits: Value
 
@@ -139,7 +140,7 @@ class GetRequester(wiring.Component):
         Checked descriptors, all of them GET; taken while ``room``.
     room : ``Out(1)``
         A descriptor offered now is taken at once.
-    i_number : ``In(stream.Signature(16))``
+    i_number : ``In(stream.Signature(OperationNumber))``
         Numbers for operations.
     o_book : ``Out(stream.Signature(booking_layout(address_bits)))``
         Where the data of an operation will go; taken before the operation is opened.
@@ -165,7 +166,7 @@ class GetRequester(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "room": Out(1),
-            "i_number": In(stream.Signature(NUMBER_BITS)),
+            "i_number": In(stream.Signature(OperationNumber)),
             "o_book": Out(stream.Signature(booking_layout(address_bits))),
             "o_open": Out(stream.Signature(TrackerCommand)),
             "o_progress": Out(stream.Signature(TrackerCommand)),
@@ -178,19 +179,20 @@ class GetRequester(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         # A descriptor that is being opened; only what a GET uses of it.
-        number = Signal(NUMBER_BITS)
+        number = Signal(OperationNumber)
         desc = Signal(data.StructLayout({name: formats.DESCRIPTOR[name].width for name in KEPT}))
         # Requests still to be made for the operations in hand, one memory entry each; and those of the operation whose
         # turn it is.
         m.submodules.slots = slots = memory.Memory(shape=self._rest(), depth=self.limits.in_hand, init=[])
         look, put = slots.read_port(), slots.write_port()
         rest = look.data
-        hand = self._hold(m, number=number, dest=desc.dest_id)
+        hand = self._hold(m, number=number.number, dest=desc.dest_id)
 
         begun, after, request_left = Signal(self._rest()), Signal(self._rest()), Signal()
         m.d.comb += [
             *(begun[name].eq(desc[name]) for name in ("dest_id", "dest_vp", "source_vp")),
-            begun.number.eq(number),
+            begun.number.eq(number.number),
+            begun.nonce.eq(number.nonce),
             begun.remote.eq(desc.remote_addr),
             begun.left.eq(desc.length),
             begun.index.eq(0),
@@ -214,15 +216,17 @@ class GetRequester(wiring.Component):
         """Books the landing of descriptors, opens their operations, and takes these in hand."""
         number, desc, opened = opening.number, opening.desc, Signal(TrackerCommand)
         m.d.comb += [
-            opened.number.eq(number),
+            opened.number.eq(number.number),
             opened.vp.eq(desc.source_vp),
             opened.kind.eq(CplKind.GET),
             opened.bytes.eq(desc.length),
             opened.tag.eq(desc.tag),
             self.o_open.payload.eq(opened),
-            self.o_book.payload.number.eq(number),
+            self.o_book.payload.number.eq(number.number),
             self.o_book.payload.vp.eq(desc.source_vp),
             self.o_book.payload.node.eq(desc.dest_id),
+            self.o_book.payload.peer_vp.eq(desc.dest_vp),
+            self.o_book.payload.nonce.eq(number.nonce),
             self.o_book.payload.local.eq(desc.local_addr),
             self.o_book.payload.remote.eq(desc.remote_addr),
             self.o_book.payload.left.eq(desc.length),
@@ -281,6 +285,7 @@ class GetRequester(wiring.Component):
             header.source_id.eq(self.node_id),
             header.pulse.eq(size),
             header.tag.eq(rest.number),
+            nonce_of(header).eq(rest.nonce),
             header.addr.eq(rest.remote),
             self.o.header.payload.eq(header),
             operation.before.eq(rest.index << (self.mtu.bit_length() - 1)),
@@ -331,7 +336,7 @@ class GetRequester(wiring.Component):
     def _rest(self) -> data.StructLayout:
         """Returns the layout of the part of an operation that is still to be asked for."""
         return data.StructLayout({
-            "number": NUMBER_BITS,
+            **dict(OperationNumber.members),
             **{name: formats.DESCRIPTOR[name].width for name in ("dest_id", "dest_vp", "source_vp")},
             "remote": self.limits.remote_bits,
             "left": 32,

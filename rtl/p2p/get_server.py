@@ -12,7 +12,7 @@ from rtl.abi import P2pRange, PacketHeader
 from rtl.interface import PacketSignature, ReadSignature, WindowSignature
 from rtl.kit.queue import LutQueue, Queue, stream_queue
 from rtl.p2p.range_check import RangeCheck
-from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS, RangedHeader, is_part
+from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS, RangedHeader, is_part, nonce_of
 
 N_REQUESTS = REQUESTS_UNDER_WAY
 """Requests that may wait: all that one requester has, so that it does not hold up what comes behind them."""
@@ -217,6 +217,7 @@ class GetServer(wiring.Component):
             reply.source_id.eq(self.node_id),
             reply.source_vp.eq(done.request.dest_vp),
             reply.tag.eq(done.request.tag),
+            nonce_of(reply).eq(nonce_of(done.request)),
             reply.status.eq(Mux(failed, Status.MEMORY_ERROR, done.status)),
             reply.addr.eq(done.request.addr),
             self.o.header.payload.eq(reply),

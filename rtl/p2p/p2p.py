@@ -1,6 +1,6 @@
 """The point-to-point path of the NIC."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -19,11 +19,13 @@ from rtl.interface import (
 )
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.stage import PacketStage, StreamPath, connect_through
+from rtl.p2p.answer_check import AnswerCheck
 from rtl.p2p.answers import AnswerReceiver
 from rtl.p2p.get_landing import GetLanding
 from rtl.p2p.get_requester import GetRequester
 from rtl.p2p.get_server import GetServer
-from rtl.p2p.p2p_signatures import GetPathSignature, TimeSignature
+from rtl.p2p.nonce_source import AnswerKey, NonceSource
+from rtl.p2p.p2p_signatures import GetPathSignature, P2pCountsSignature, TimeSignature
 from rtl.p2p.receive import P2pReceive
 from rtl.p2p.records import fragments_held
 from rtl.p2p.tracker import Tracker
@@ -62,14 +64,12 @@ class P2p(wiring.Component):
         Checks of received packets.
     o_event : ``Out(stream.Signature(CompletionEvent))``
         Completions; room for each was reserved before its descriptor came.
-    delivered : ``Out(1)``
-        Pulse: a receive entry has been written.
-    unknown : ``Out(1)``
-        Pulse: a packet was dropped whose type does not belong here, or that answers no operation in progress.
+    counts : ``Out(P2pCountsSignature())``
+        Events.
     busy : ``Out(1)``
         Some operation is in progress.
-    node_id : ``In(24)``, time : ``In(TimeSignature())``
-        NodeID of this node, and time.
+    node_id : ``In(24)``, time : ``In(TimeSignature())``, answer_key : ``In(AnswerKey)``
+        NodeID of this node, and time; the key of nonces.
     """
 
     def __init__(self, config: Config):
@@ -86,11 +86,11 @@ class P2p(wiring.Component):
             "window": Out(WindowSignature()),
             "receive_slot": Out(ReceiveSlotSignature()),
             "o_event": Out(stream.Signature(CompletionEvent)),
-            "delivered": Out(1),
-            "unknown": Out(1),
+            "counts": Out(P2pCountsSignature()),
             "busy": Out(1),
             "node_id": In(formats.NODE_BITS),
             "time": In(TimeSignature()),
+            "answer_key": In(AnswerKey),
         })
 
     def elaborate(self, platform):
@@ -104,9 +104,11 @@ class P2p(wiring.Component):
         )
         m.submodules.receive = receive = P2pReceive(data_width=width, address_bits=address_bits)
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
+        m.submodules.answer_check = check = AnswerCheck(n=n)
+        m.submodules.nonces = nonces = NonceSource()
         senders: list[P2pTransmit | GetRequester] = [transmit]
         repliers: list[P2pReceive | GetServer] = [receive]
-        unknown = tracker.unknown + receive.unknown + answers.unknown
+        unknown, forged = tracker.unknown + receive.unknown + answers.unknown + check.unknown, check.forged + Const(0)
         connect(m, receive.window, flipped(self.window))
         if self.config.nic.get:
             # A GET has a way of its own, so that a long one holds up nothing else.
@@ -117,7 +119,7 @@ class P2p(wiring.Component):
             m.submodules.server = server = GetServer(data_width=width, mtu=mtu, n_held=n_held)
             senders.append(requester)
             repliers.append(server)
-            unknown += landing.unknown
+            unknown, forged = unknown + landing.unknown, forged + landing.forged
             self._connect_get(m, requester, landing, server)
 
         # Packets are registered on their way in and out; requests of others pass through the registers of the receiver.
@@ -129,18 +131,24 @@ class P2p(wiring.Component):
         for vc, stage in enumerate(outgoing):
             m.submodules[f"outgoing_{vc}"] = stage
             connect(m, stage.o, flipped(self.tx[vc]))
-        connect_through(m, "answer_stage", StreamPath(answers.o, tracker.i_answer))
+        connect(m, answers.o, check.i)
+        connect_through(m, "answer_stage", StreamPath(check.o, tracker.i_answer))
+        connect(m, nonces.o, tracker.i_nonce)
         connect(m, tracker.o_event, flipped(self.o_event))
         connect(m, flipped(self.time), tracker.time)
-        m.d.comb += self.busy.eq(tracker.busy)
+        m.d.comb += [
+            self.busy.eq(tracker.busy), nonces.key.eq(self.answer_key), check.outstanding.eq(transmit.outstanding),
+            check.opened.eq(transmit.o_open.valid & transmit.o_open.ready),
+        ]
         self._connect_senders(m, senders, outgoing[0])
         self._connect_repliers(m, repliers, outgoing[1])
 
         # Several sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is
         # at most one a cycle, but for the few that wait in the depacketizers.
-        waiting = Signal(5)
-        m.d.comb += self.unknown.eq(waiting != 0)
-        m.d.sync += waiting.eq(waiting + unknown - self.unknown)
+        for pulse, sources in ((self.counts.unknown, unknown), (self.counts.forged, forged)):
+            waiting = Signal(5)
+            m.d.comb += pulse.eq(waiting != 0)
+            m.d.sync += waiting.eq(waiting + sources - pulse)
         return m
 
     def _connect_get(self, m: Module, requester: GetRequester, landing: GetLanding, server: GetServer) -> None:
@@ -207,5 +215,6 @@ class P2p(wiring.Component):
         connect_through(m, "write_data", StreamPath(write.data, outside.data, full_rate=True))
         connect(m, outside.done, write.done)
         m.d.comb += [
-            self.delivered.eq(receive.delivered), receive.node_id.eq(self.node_id), receive.cycles.eq(self.time.cycles),
+            self.counts.delivered.eq(receive.delivered), receive.node_id.eq(self.node_id),
+            receive.cycles.eq(self.time.cycles),
         ]

@@ -37,6 +37,23 @@ class AwaitedSignature(wiring.Signature):
         super().__init__({"count": Out(GET_COUNT_BITS), "landed": Out(1), "entry": Out(range(n))})
 
 
+class P2pCountsSignature(wiring.Signature):
+    """Events of the point-to-point path, each a pulse.
+
+    Members
+    -------
+    delivered : ``Out(1)``
+        A receive entry has been written.
+    unknown : ``Out(1)``
+        A packet was dropped whose type does not belong here, or that answers no operation in progress.
+    forged : ``Out(1)``
+        An answer was dropped that bears the number of an operation, and is not of those whom the operation asks.
+    """
+
+    def __init__(self):
+        super().__init__({"delivered": Out(1), "unknown": Out(1), "forged": Out(1)})
+
+
 class GetPathSignature(wiring.Signature):
     """Host memory for GET, seen from the point-to-point path. Clients of their own, so that answers wait for no
     request.

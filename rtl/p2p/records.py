@@ -1,6 +1,6 @@
 """Layouts that the parts of the point-to-point path exchange."""
 
-from amaranth import Value
+from amaranth import Cat, Value
 from amaranth.lib import data, enum
 from amaranth.lib.data import View
 
@@ -13,6 +13,7 @@ NUMBER_BITS = formats.PACKET_HEADER["tag"].width
 """Operations are numbered modulo 2**16; the low bits of the number are the tracker entry."""
 STATUS_BITS = formats.PACKET_HEADER["status"].width
 DETAIL_BITS = formats.COMPLETION["detail"].width
+NONCE_BITS = formats.NONCE_BITS
 FRAGMENT_COUNT_BITS = 32 - 5 + 1
 """Bits of a count of fragments: a message has less than 2**32 bytes, a fragment at least 32: an mtu of 64 less the
 flit of its range."""
@@ -48,6 +49,33 @@ def is_part(header: View) -> Value:
 RangedHeader = data.StructLayout({"header": PacketHeader, "range": P2pRange})
 """A header whose range has been taken off its payload: `length` counts the data alone. A packet that is all of its
 operation has the range of its own bytes; one of several that has brought none has a range without bytes."""
+
+OperationNumber = data.StructLayout({"number": NUMBER_BITS, "nonce": NONCE_BITS})
+"""Number of an operation, which others can guess, and its nonce, which they cannot."""
+
+_OUTSTANDING = {
+    "number": NUMBER_BITS, "vp": formats.VP_BITS, "node": formats.NODE_BITS, "peer_vp": formats.VP_BITS,
+    "nonce": NONCE_BITS,
+}
+Outstanding = data.StructLayout(_OUTSTANDING)
+"""An operation of a `vp` of this node that asks a `peer_vp` of a `node`. An answer bears all of it."""
+
+
+def nonce_of(header: data.View) -> Value:
+    """Fields of a header that hold the nonce of a point-to-point operation."""
+    return Cat(header[name] for name in formats.NONCE_FIELDS)
+
+
+def differs(outstanding: data.View, answer: data.View) -> tuple[Value, ...]:
+    """Flags, each high if the header of an answer differs from what was asked, but for the number.
+
+    They are for a register: to sum them up takes another cycle.
+    """
+    nonce, half = nonce_of(answer), NONCE_BITS // 2
+    return (
+        outstanding.vp != answer.dest_vp, outstanding.node != answer.source_id, outstanding.peer_vp != answer.source_vp,
+        outstanding.nonce[:half] != nonce[:half], outstanding.nonce[half:] != nonce[half:],
+    )
 
 
 Fragment = data.StructLayout({
@@ -101,15 +129,13 @@ TrackerCommand = data.StructLayout({
 
 
 def booking_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
-    """Layout of the outstanding part of a GET: `left` bytes from `remote` at `node`, to go to `local`; `over` once all
-    have come.
+    """Layout of the outstanding part of a GET: `left` bytes from `remote` of whom it has :data:`Outstanding`, to go to
+    `local`; `over` once all have come.
 
     The other node may have addresses of more bits than this one.
     """
     return data.StructLayout({
-        "number": NUMBER_BITS,
-        "vp": formats.VP_BITS,
-        "node": formats.NODE_BITS,
+        **_OUTSTANDING,
         "local": address_bits,
         "remote": ADDRESS_BITS,
         "left": 32,

@@ -18,8 +18,10 @@ from rtl.p2p.records import (
     DETAIL_BITS,
     FRAGMENT_COUNT_BITS,
     GET_COUNT_BITS,
+    NONCE_BITS,
     NUMBER_BITS,
     STATUS_BITS,
+    OperationNumber,
     TrackerCommand,
     TrackerOp,
 )
@@ -58,8 +60,9 @@ class Tracker(wiring.Component):
 
     Members
     -------
-    o_number : ``Out(stream.Signature(16))``
-        Number for the next operation; valid while an entry is free. Its transfer takes the entry.
+    i_nonce : ``In(stream.Signature(32))``, o_number : ``Out(stream.Signature(OperationNumber))``
+        Nonces; number and nonce for the next operation: valid while there is a nonce and an entry is free. Its transfer
+        takes the entry.
     i_open, i_progress : arrays of 2 ``In(stream.Signature(TrackerCommand))``
         Commands of those who send SEND and PUT, and of those who send GET; `op` is filled in here. An operation's OPEN
         must be taken before its first PROGRESS is offered, and a PROGRESS before its packet leaves.
@@ -86,7 +89,8 @@ class Tracker(wiring.Component):
             raise ValueError(f"n must be a power of two from 2 to 256, not {n!r}")
         self.n = n
         super().__init__({
-            "o_number": Out(stream.Signature(NUMBER_BITS)),
+            "i_nonce": In(stream.Signature(NONCE_BITS)),
+            "o_number": Out(stream.Signature(OperationNumber)),
             "i_open": In(stream.Signature(TrackerCommand)).array(2),
             "i_progress": In(stream.Signature(TrackerCommand)).array(2),
             "i_answer": In(stream.Signature(TrackerCommand)),
@@ -204,10 +208,13 @@ class Tracker(wiring.Component):
         """Hands out numbers in circular order, so that an entry rests as long as possible."""
         number = Signal(NUMBER_BITS)
         entry = number[:self._entry_bits]
-        searches = ~self.o_number.valid & ~entries.taken.all()
+        is_free = ~entries.taken.bit_select(entry, 1)
+        searches = ~is_free & ~entries.taken.all()
         m.d.comb += [
-            self.o_number.valid.eq(~entries.taken.bit_select(entry, 1)),
-            self.o_number.payload.eq(number),
+            self.o_number.valid.eq(is_free & self.i_nonce.valid),
+            self.o_number.payload.number.eq(number),
+            self.o_number.payload.nonce.eq(self.i_nonce.payload),
+            self.i_nonce.ready.eq(is_free & self.o_number.ready),
         ]
         with m.If(self.o_number.valid & self.o_number.ready):
             m.d.sync += [

@@ -8,7 +8,7 @@ from firmware_models.abi import formats
 from rtl.abi import DescriptorControl
 from rtl.interface import ADDRESS_BITS, PacketSignature, ReadSignature, inline_layout
 from rtl.p2p.fragmenter import Fragmenter
-from rtl.p2p.records import NUMBER_BITS, TrackerCommand
+from rtl.p2p.records import OperationNumber, Outstanding, TrackerCommand
 from rtl.p2p.sender import FragmentSender
 
 
@@ -30,7 +30,7 @@ class P2pTransmit(wiring.Component):
 
     Members
     -------
-    i, inline_data, room, i_number, o_open, read, node_id
+    i, inline_data, room, i_number, o_open, outstanding, read, node_id
         Those of :class:`Fragmenter`.
     o_progress, o
         Those of :class:`FragmentSender`.
@@ -50,8 +50,9 @@ class P2pTransmit(wiring.Component):
             "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "inline_data": In(inline_layout(data_width)),
             "room": Out(1),
-            "i_number": In(stream.Signature(NUMBER_BITS)),
+            "i_number": In(stream.Signature(OperationNumber)),
             "o_open": Out(stream.Signature(TrackerCommand)),
+            "outstanding": Out(Outstanding),
             "o_progress": Out(stream.Signature(TrackerCommand)),
             "failed": In(n),
             "read": Out(ReadSignature(data_width)),
@@ -77,7 +78,8 @@ class P2pTransmit(wiring.Component):
         connect(m, sender.o_progress, flipped(self.o_progress))
         connect(m, sender.o, flipped(self.o))
         m.d.comb += [
-            self.room.eq(fragmenter.room), fragmenter.inline_data.eq(self.inline_data),
+            self.room.eq(fragmenter.room), self.outstanding.eq(fragmenter.outstanding),
+            fragmenter.inline_data.eq(self.inline_data),
             fragmenter.node_id.eq(self.node_id),
             fragmenter.failed.eq(self.failed),
             fragmenter.returned.eq(sender.returned),

@@ -1,5 +1,6 @@
 """A board with the self-test design, as the host library sees it: a transport like the simulated cluster."""
 
+import secrets
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,10 @@ class Board:
         """Cycle in which the last registers that were sent together began to be written."""
         low, high = self.link.read(Target.BOARD, _PAGE["start_lo"], 2)
         return low | high << 32
+
+    def answer_key(self, node: int) -> int:
+        """Draws a key of the nonces of a NIC, from the randomness of the operating system."""
+        return secrets.randbits(64)
 
     def read_register(self, node: int, address: int) -> int:
         """Reads a register of a NIC. Raises ``RegisterAccessError`` if it answers with an error."""

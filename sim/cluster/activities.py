@@ -74,7 +74,8 @@ class _Reader:
         if lane == "rx" and kind is PacketType.COLLECTIVE:
             self._arrived[node, header["job_id"], header["pulse"]] = cycle + 1
         name = "data packet" if kind is PacketType.COLLECTIVE else f"{kind.name.lower()} packet"
-        fields = ("source_id", "dest_id", "job_id", "seq_id", "pulse", "length")
+        of_job = ("job_id", "seq_id", "pulse") if kind in (PacketType.COLLECTIVE, PacketType.CREDIT) else ("tag",)
+        fields = ("source_id", "dest_id", *of_job, "length")
         detail = ", ".join(f"{field} {header[field]}" for field in fields)
         # The last flit takes its cycle too: a packet of one flit has a length.
         self._end(key, Activity(node=node, lane=lane, begin=0, end=cycle + 1, name=name, detail=detail, packet=number))

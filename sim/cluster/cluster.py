@@ -4,6 +4,7 @@ import ctypes
 from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ class Cluster(ClusterFaults, ClusterInside):
         random_start: bool = True, source_check: bool | None = None, give_up: int = GIVE_UP,
     ):
         memory, links, execution = memory or MemoryTiming(), links or LinkTiming(), execution or Execution()
-        self.topology = topology
+        self.topology, self._seed = topology, seed
         self._n_nics = n_nics = topology.n_nodes - players
         self._api = load_library(library)
         is_apart = execution.lockstep or waves is not None or check_boundary or links.latency == 0 or players > 0
@@ -232,6 +233,10 @@ class Cluster(ClusterFaults, ClusterInside):
     def write_switch_register(self, switch: int, address: int, value: int) -> None:
         """Queues a register write to a switch; writes stay in order."""
         self._passed(self._api.conic_write(self._handle, _SWITCH, switch, address, value, 0))
+
+    def answer_key(self, node: int) -> int:
+        """Draws a key of the nonces of a node: from the seed, so that runs are equal."""
+        return Random(f"answer key of node {node} {self._seed}").getrandbits(64)
 
     def read_register(self, node: int, address: int) -> int:
         """Reads a register; runs the cluster for as long as that takes.

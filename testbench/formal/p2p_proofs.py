@@ -8,7 +8,37 @@ _ADMISSION = "rtl.p2p.admission"
 _SERVER = "rtl.p2p.get_server"
 _WHOLE = "testbench.formal.contracts.whole_operation"
 
+_ANSWERS = "rtl.p2p.answer_check"
+_RECORDS = "rtl.p2p.records"
+
 P2P_PROOFS: tuple[Proof, ...] = (
+    Proof(
+        name="answer-check",
+        claim="an ACK is passed on only if it bears number, node, VPs and nonce of an operation that was opened",
+        contract="testbench.formal.contracts.answer_check:AnswerCheckContract",
+        depth=8,
+        any_memory=False,  # what nobody has opened is zeros, and no operation
+        mutations=(
+            Mutation(name="number-alone", module=_ANSWERS, old="~wrong.any())", new="~wrong[0])"),
+            Mutation(name="any-node", module=_RECORDS, old="outstanding.node != answer.source_id, ", new=""),
+            Mutation(name="any-vp-answers", module=_RECORDS, old="outstanding.peer_vp != answer.source_vp,", new=""),
+            Mutation(
+                name="half-of-the-nonce", module=_RECORDS, old="outstanding.nonce[half:] != nonce[half:],", new="",
+            ),
+            Mutation(
+                name="compared-with-the-one-before", module=_ANSWERS, old="m.d.comb += read.en.eq(1)",
+                new="m.d.comb += read.en.eq(~self.i.valid)",
+            ),
+            Mutation(
+                name="dropped-while-it-waits", module=_ANSWERS, old="self.i.ready.eq(self.o.ready | wrong.any())",
+                new="self.i.ready.eq(1)",
+            ),
+            Mutation(
+                name="counted-twice", module=_ANSWERS, old="self.forged.eq(~wrong[0] & wrong[1:].any())",
+                new="self.forged.eq(wrong[1:].any())",
+            ),
+        ),
+    ),
     Proof(
         name="range-check",
         claim="a fragment whose range is proper lies within it, as far from a flit's edge; no proper one is refused",
@@ -139,6 +169,10 @@ P2P_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="opened-before-it-is-booked", module=_GETS,
                 old='with m.If(self.o_book.ready):\n                    m.next = "OPEN"', new='m.next = "OPEN"',
+            ),
+            Mutation(
+                name="nonce-of-the-number", module=_GETS, old="begun.nonce.eq(number.nonce),",
+                new="begun.nonce.eq(number.number),",
             ),
             Mutation(
                 name="address-stays", module=_GETS,

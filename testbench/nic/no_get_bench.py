@@ -7,6 +7,7 @@ from cocotb.triggers import RisingEdge
 from firmware_models.abi.encoding import P2pOp, PacketType, Status
 from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER
 from testbench.nic.stranger_bench import PEER_ID, Victim, harmless
+from testbench.packet import answer_fields
 
 
 @cocotb.test()
@@ -37,7 +38,7 @@ async def descriptors_of_gets(dut: SimHandleBase) -> None:
     raw = b"".join(word.to_bytes(victim.flit, "little") for word in victim.sink.received[0][0])
     put = PACKET_HEADER.unpack(raw[:PACKET_HEADER.bytes])
     assert put["type"] == PacketType.PUT
-    victim.send(type=PacketType.ACK, vc=1, tag=put["tag"], status=Status.OK)
+    victim.send(type=PacketType.ACK, vc=1, status=Status.OK, **answer_fields(put))
     ended = await victim.host.completion(port)
     assert (ended["status"], ended["tag"]) == (Status.OK, 8)
     await victim.expect()

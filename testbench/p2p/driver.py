@@ -32,6 +32,8 @@ NODE = 0x00C0DE
 MEMORY_BYTES = 1 << 20
 SOURCE, BAD_SOURCE, RINGS, TARGET = 0, 0x30000, 0x40000, 0x80000
 """Where in memory data are sent from, reads are refused, receive rings stand, and PUTs write to."""
+BEARERS = ("source_id", "source_vp", "dest_vp", *formats.NONCE_FIELDS)
+"""Fields of an answer that say whose it is."""
 OPEN_VP, CLOSED_VP, FULL_VP = 3, 4, 5
 FULL_ENTRIES = 2
 
@@ -68,11 +70,12 @@ class Bench:
             idle=pause,
         )
         self.events = StreamSink(dut, f"{prefix}o_event", CompletionEvent, stall=pause)
-        self.unknown, self.delivered = Pulse(dut, f"{prefix}unknown"), Pulse(dut, f"{prefix}delivered")
+        self.unknown, self.delivered = Pulse(dut, f"{prefix}counts__unknown"), Pulse(dut, f"{prefix}counts__delivered")
+        self.forged = Pulse(dut, f"{prefix}counts__forged")
         self.expected: dict[int, dict[str, int]] = {}
         self.posted = 0
         self._next_target = TARGET
-        names = ("node_id", "time__cycles", "time__watchdog", "port__room", "port__get_room", "busy")
+        names = ("node_id", "answer_key", "time__cycles", "time__watchdog", "port__room", "port__get_room", "busy")
         self._ports = {name: getattr(dut, f"{prefix}{name}") for name in names}
         self.vps.windows[OPEN_VP] = [(range(TARGET, MEMORY_BYTES), (Right.REMOTE_WRITE,))]
         self.vps.rings = {OPEN_VP: (RINGS, 1024), FULL_VP: (RINGS + 1024 * ENTRY_BYTES, FULL_ENTRIES)}
@@ -89,6 +92,7 @@ class Bench:
         """Reset, then time runs and `room` is watched."""
         await clock.start(self.dut)
         self._ports["node_id"].value = NODE
+        self._ports["answer_key"].value = self.numbers.getrandbits(64)
         every_cycle(self.dut.clk, self._watcher())
 
     def _watcher(self) -> Callable[[], None]:

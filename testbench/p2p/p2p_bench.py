@@ -8,10 +8,12 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
+from firmware_models.abi.formats import PACKET_HEADER
 from testbench import clock
 from testbench.coverage import cover, dealt
 from testbench.p2p.driver import (
     BAD_SOURCE,
+    BEARERS,
     CLOSED_VP,
     FULL_ENTRIES,
     FULL_VP,
@@ -30,7 +32,7 @@ from testbench.p2p.driver import (
     post_put,
     put_packets,
 )
-from testbench.packet import Packet
+from testbench.packet import Packet, answer_fields
 from testbench.runner import parameters
 
 OUTCOMES = {
@@ -175,6 +177,7 @@ async def lost_answers_time_out(dut: SimHandleBase, width: int) -> None:
         await bench.settle()
     assert strangers
     assert bench.unknown.count == strangers
+    assert bench.forged.count == 0
 
 
 @cocotb.test()
@@ -284,6 +287,40 @@ async def ranges_are_judged_as_a_whole(dut: SimHandleBase, width: int) -> None:
 
 @cocotb.test()
 @cocotb.parametrize(width=tuple(TAGS))
+async def forged_answers_count_for_nothing(dut: SimHandleBase, width: int) -> None:
+    """Answers with a bit that is wrong in node, VPs or nonce, good and bad, before each right one: no operation ends
+    sooner or otherwise."""
+    bench = Bench(dut, width)
+    numbers = bench.numbers
+    forged = 0
+
+    def answer_filter(packet: Packet) -> list[Packet]:
+        nonlocal forged
+        extra = []
+        for _ in range(numbers.randrange(4)):
+            name = numbers.choice(BEARERS)
+            changed = packet.header[name] ^ 1 << numbers.randrange(PACKET_HEADER[name].width)
+            extra.append(Packet(packet.header | {
+                name: changed, "status": numbers.choice((Status.OK, Status.REMOTE_ACCESS, Status.MEMORY_ERROR)),
+            }, b""))
+        forged += len(extra)
+        return [*extra, packet]
+
+    bench.network.filters[1] = answer_filter
+    await bench.start()
+    puts = []
+    for _ in range(parameters()["operations"] // 2):
+        puts.append(post_put(bench, numbers.choice(lengths(bench.flit)), mini=False))
+        bench.post({}, p2p_op=P2pOp.SEND, payload_bytes=numbers.randbytes(numbers.randrange(65)))
+    await bench.settle()
+    for target, data in puts:
+        assert bytes(bench.memory.content[target:target + len(data)]) == data
+    assert (bench.unknown.count, bench.forged.count) == (0, forged)
+    assert forged > 20
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(TAGS))
 async def answers_always_drain(dut: SimHandleBase, width: int) -> None:
     """With VC 1 blocked on the way out, answers that come in are still taken; VC 0 waits and loses nothing."""
     bench = Bench(dut, width, delay=2)
@@ -297,7 +334,7 @@ async def answers_always_drain(dut: SimHandleBase, width: int) -> None:
     await clock.cycles(dut, 1500)
     # Operations of this node end, answered by the bench itself.
     bench.network.filters[0] = lambda packet: bench.network.sources[1].append(
-        Packet.make(type=PacketType.ACK, version=1, tag=packet.header["tag"], dest_id=NODE)
+        Packet.make(type=PacketType.ACK, **answer_fields(packet.header))
     ) or []
     puts = [post_put(bench, 3 * MTU, mini=False) for _ in range(2 * TAGS[width])]
     await bench.settle()

@@ -51,6 +51,12 @@ int conic_start(const conic_platform *platform, uint32_t node_id)
     return CONIC_OK;
 }
 
+void conic_set_answer_key(const conic_platform *platform, uint64_t key)
+{
+    write_register(platform, CONIC_REG_ANSWER_KEY_LO, (uint32_t)key);
+    write_register(platform, CONIC_REG_ANSWER_KEY_HI, (uint32_t)(key >> 32));
+}
+
 uint32_t conic_ring_bytes(uint32_t dq_log2, uint32_t cq_log2)
 {
     return (CONIC_DESCRIPTOR_BYTES << dq_log2) + (CONIC_COMPLETION_BYTES << cq_log2) + CONIC_RECEIVE_BYTES;

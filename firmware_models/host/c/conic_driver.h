@@ -72,6 +72,11 @@ void conic_mmio_write(void *base, uint32_t address, uint32_t value);
 /* Checks that a NIC is there, gives it its NodeID, lets it fetch descriptors and raise its interrupt. */
 int conic_start(const conic_platform *platform, uint32_t node_id);
 
+/* Sets the key of the nonces by which the NIC knows the answers to its point-to-point operations. Call it before
+ * conic_start with 64 bits that nobody can guess, anew after each reset; with the key 0 of a reset others can compute the
+ * nonces. Bare metal has no source of randomness of its own, so the platform draws the key. */
+void conic_set_answer_key(const conic_platform *platform, uint64_t key);
+
 /* Enables a port. Rings stand at offset `rings`, a multiple of 128, and take conic_ring_bytes(); memory from offset
  * `window` on, `window_bytes` long, is what its operations may read and write. */
 int conic_open(conic_port *port, const conic_platform *platform, uint32_t vp, uint32_t dq_log2, uint32_t cq_log2,

@@ -12,6 +12,10 @@ NUMBER_BITS = 3
 """The entry, and one bit to tell apart operations that have it one after the other."""
 
 
+NONCE_BITS = 1
+"""So that the nonces of two operations may differ."""
+
+
 class Operations:
     """The tracker's part: numbers, and what is known of the operation of each entry.
 
@@ -55,11 +59,15 @@ class Operations:
 
         free = contract.free
         number = unit.i_number
-        m.d.comb += [number.valid.eq(free(1, "number")), number.payload.eq(free(NUMBER_BITS, "number_payload"))]
-        self.number, self.entry = number.payload, number.payload[:bits]
+        given = number.payload
+        m.d.comb += [
+            number.valid.eq(free(1, "number")), given.number.eq(free(NUMBER_BITS, "number_payload")),
+            given.nonce.eq(free(NONCE_BITS, "nonce")),
+        ]
+        self.number, self.nonce, self.entry = given.number, given.nonce, given.number[:bits]
         contract.assume(~number.valid | ~self.taken.bit_select(self.entry, 1))
         # A request that has not left is the only one left of its number, which comes again only after many others.
-        contract.assume(~number.valid | ~self.stuck | (number.payload != self.announced_number))
+        contract.assume(~number.valid | ~self.stuck | (given.number != self.announced_number))
         self.comes = unit.i.valid & unit.i.ready
 
         progress, header = unit.o_progress, unit.o.header

@@ -6,7 +6,7 @@ from firmware_models.abi.encoding import PacketType
 from rtl.p2p.range_check import BYTES_BITS
 from rtl.p2p.records import is_part as is_part_of
 from testbench.formal.contract import Contract
-from testbench.formal.contracts.get_environment import NUMBER_BITS, Operations
+from testbench.formal.contracts.get_environment import NONCE_BITS, NUMBER_BITS, Operations
 
 ENTRIES = 4
 MTU = 64
@@ -96,6 +96,7 @@ class GetRequesterContract(Contract):
         unit, operations, desc = self.unit, self.operations, self.desc
         self.following, self.begins = Signal(), Signal()
         self.number, self.kept = Signal(NUMBER_BITS), Signal(desc.shape())
+        nonce = Signal(NONCE_BITS)
         self.entry = self.number[:operations.bits]
         self.booked, self.opened, self.closed, self.asked = (
             Signal(name=f"its_{name}") for name in ("booked", "opened", "closed", "asked")
@@ -104,7 +105,8 @@ class GetRequesterContract(Contract):
         m.d.comb += self.begins.eq(operations.comes & self.free(1, "pick") & ~self.following)
         with m.If(self.begins):
             m.d.sync += [
-                self.following.eq(1), self.number.eq(operations.number), self.kept.eq(desc), left.eq(desc.length),
+                self.following.eq(1), self.number.eq(operations.number), nonce.eq(operations.nonce),
+                self.kept.eq(desc), left.eq(desc.length),
                 remote.eq(desc.remote_addr), index.eq(0), over.eq(0),
                 *(flag.eq(0) for flag in (self.booked, self.opened, self.closed, self.asked)),
             ]
@@ -114,6 +116,7 @@ class GetRequesterContract(Contract):
         self.check(~mine | ~self.booked & (booking.vp == self.kept.source_vp) & (booking.node == self.kept.dest_id))
         self.check(~mine | (booking.local == self.kept.local_addr) & (booking.remote == self.kept.remote_addr))
         self.check(~mine | (booking.left == self.kept.length) & ~booking.over)
+        self.check(~mine | (booking.peer_vp == self.kept.dest_vp) & (booking.nonce == nonce))
         with m.If(mine & unit.o_book.ready):
             m.d.sync += self.booked.eq(1)
 
@@ -135,11 +138,14 @@ class GetRequesterContract(Contract):
         with m.If(self.announces):
             m.d.sync += [self.asked.eq(announcing.sent), self.closed.eq(announcing.final)]
 
+        from rtl.p2p.records import nonce_of
+
         header = unit.o.header.payload
         mine = self.following & unit.o.header.valid & (header.tag == self.number)
         self.check(~mine | self.asked & (header.type == PacketType.GET) & (header.source_id == unit.node_id))
         self.check(~mine | (header.dest_id == self.kept.dest_id) & (header.dest_vp == self.kept.dest_vp))
         self.check(~mine | (header.source_vp == self.kept.source_vp) & (header.addr == remote))
+        self.check(~mine | (nonce_of(header) == nonce))
         self.check(~mine | (header.fragment == index) & (header.pulse == Mux(last, left, MTU)))
         # A request of several carries the range of the whole.
         is_part, beat = self.kept.length > MTU, unit.o.payload

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from firmware_models.abi.encoding import PacketType, Status
+from firmware_models.abi.formats import NONCE_FIELDS
 from rtl.abi import PacketHeader, Receive
 from rtl.p2p.delivery import Delivery
 from rtl.p2p.records import admitted_layout
@@ -31,7 +32,7 @@ def test_delivery(width: int, address_bits: int, seed: int) -> None:
         header = {
             "type": PacketType.SEND if is_send else PacketType.PUT, "length": length,
             **{name: rng.getrandbits(PacketHeader.members[name].width) for name in (
-                "fragment", "source_id", "source_vp", "dest_id", "dest_vp", "tag", "addr")},
+                "fragment", "source_id", "source_vp", "dest_id", "dest_vp", "tag", "addr", *NONCE_FIELDS)},
         }
         packet = {"header": header, "accept": accept, "answer": answer,
                   "status": Status.OK if accept else rng.choice(ANY_STATUS),
@@ -96,6 +97,7 @@ def test_delivery(width: int, address_bits: int, seed: int) -> None:
                 "type": PacketType.ACK, "version": 1, "fragment": header["fragment"], "dest_id": header["source_id"],
                 "dest_vp": header["source_vp"], "source_id": node_id, "source_vp": header["dest_vp"],
                 "tag": header["tag"], "status": status, "addr": header["addr"],
+                **{name: header[name] for name in NONCE_FIELDS},
             }).as_bits()
             assert next(acks) == expected
     assert next(acks, None) is next(written, None) is None
@@ -129,6 +131,7 @@ def test_full_rate(width: int) -> None:
     pytest.param("(1 << 8 * count) - 1", "(1 << 8 * count + 8) - 1", id="a-byte-beyond-the-length"),
     pytest.param("entry.phase.eq(self.i.payload.phase)", "entry.phase.eq(1)", id="phase"),
     pytest.param("& is_entry & (status == Status.OK)", "& is_entry", id="delivered-though-refused"),
+    pytest.param("nonce_of(ack).eq(nonce_of(note.header)),", "", id="no-nonce"),
     pytest.param("ack.dest_vp.eq(note.header.source_vp)", "ack.dest_vp.eq(note.header.dest_vp)", id="answer-to-itself"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Status
+from firmware_models.abi.formats import nonce_fields
 from rtl.abi import DescriptorControl, P2pRange, PacketHeader
 from rtl.p2p.fragmenter import Fragmenter
-from rtl.p2p.records import Fragment, TrackerCommand
+from rtl.p2p.records import Fragment, Outstanding, TrackerCommand
 from testbench.parts.faults import changed
 from testbench.parts.ports import MemoryReads
 from testbench.parts.simulation import Offers, Takes, fields, run
@@ -36,6 +37,7 @@ class Fragments:
         self.node_id, self.failed = rng.getrandbits(24), 0
         self.inline = deque[tuple[int, int] | None]()
         self.payloads: list[list[int]] = []
+        self.asked: list[dict[str, int]] = []
         self.due = deque[int]()
         """Beats of fragments of which the sender has begun to take the data."""
         self.ever: list[int] = []
@@ -99,6 +101,8 @@ class Fragments:
         assert self.memory.data.offered is None or read(part.read.data.ready), "data that there is no room for"
         whole = sum(beat >> self.width & 1 for beat in self.memory.data.taken)
         assert not read(part.o_read.valid) or whole > len(self.outcomes.taken), "an outcome before its data"
+        if read(part.o_open.valid) and read(part.o_open.ready):
+            self.asked.append(fields(Outstanding, read(part.outstanding.as_value())))
         if read(part.o_fragment.valid) and read(part.o_fragment.ready):
             fragment = fields(Fragment, read(part.o_fragment.payload.as_value()))
             length = fields(PacketHeader, fragment["header"])["length"]
@@ -119,14 +123,17 @@ def refusal(desc: dict[str, int]) -> Status:
 
 
 def header_of(
-    desc: dict[str, int], number: int, node_id: int, *, offset: int, index: int, length: int, is_part: bool,
+    desc: dict[str, int], given: int, node_id: int, *, offset: int, index: int, length: int, is_part: bool,
 ) -> int:
-    """Header of the packet with `length` bytes from `offset` on, those of a range among them if it `is_part`."""
+    """Header of the packet with `length` bytes from `offset` on, those of a range among them if it `is_part`; `given`:
+    number and nonce.
+    """
     is_send = desc["p2p_op"] == P2pOp.SEND
     return int(PacketHeader.const({
         "type": PacketType.SEND if is_send else PacketType.PUT, "version": 1, "length": length, "fragment": index,
         "dest_id": desc["dest_id"], "dest_vp": desc["dest_vp"], "source_vp": desc["source_vp"], "source_id": node_id,
-        "tag": number, "coll_end": int(is_part), "addr": 0 if is_send else (desc["remote_addr"] + offset) % (1 << 64),
+        "tag": given & 0xFFFF, "coll_end": int(is_part),
+        "addr": 0 if is_send else (desc["remote_addr"] + offset) % (1 << 64), **nonce_fields(given >> 16),
     }).as_bits())
 
 
@@ -137,10 +144,13 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
     fragments = deque(fields(Fragment, bits) for bits in whole.fragments.taken)
     reads, data, outcomes = iter(whole.memory.taken), iter(whole.data.taken), iter(whole.outcomes.taken)
     counts: Counter[str] = Counter()
-    assert len(whole.opened.taken) == len(whole.descriptors.taken) == len(whole.numbers.taken)
-    for bits, number, opened, payload, ever in zip(
-            whole.descriptors.taken, whole.numbers.taken, whole.opened.taken, whole.payloads, whole.ever, strict=True):
-        desc = fields(DescriptorControl, bits)
+    assert len(whole.opened.taken) == len(whole.asked) == len(whole.descriptors.taken) == len(whole.numbers.taken)
+    for bits, given, opened, asked, payload, ever in zip(
+            whole.descriptors.taken, whole.numbers.taken, whole.opened.taken, whole.asked, whole.payloads, whole.ever,
+            strict=True):
+        desc, number = fields(DescriptorControl, bits), given & 0xFFFF
+        assert asked == {"number": number, "vp": desc["source_vp"], "node": desc["dest_id"],
+                         "peer_vp": desc["dest_vp"], "nonce": given >> 16}
         found, name = fields(TrackerCommand, opened), P2pOp(desc["p2p_op"]).name
         assert {key: found[key] for key in ("number", "vp", "kind", "bytes", "tag")} == {
             "number": number, "vp": desc["source_vp"], "kind": CplKind[name], "bytes": desc["length"],
@@ -164,7 +174,7 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
                 break
             size = min(length - offset, step) if not mini else length
             assert fragment["header"] == header_of(
-                desc, number, whole.node_id, offset=offset, index=index, length=size + whole.flit_bytes * is_part,
+                desc, given, whole.node_id, offset=offset, index=index, length=size + whole.flit_bytes * is_part,
                 is_part=is_part)
             operation = fields(P2pRange, fragment["range"])
             assert not is_part or operation == {"before": offset, "left": length - offset}
@@ -199,9 +209,13 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
     pytest.param("op.index.eq(op.index + 1)", "op.index.eq(op.index)", id="numbers-of-fragments"),
     pytest.param("receives & self.inline_data.valid)", "self.inline_data.valid)", id="data-of-others"),
     pytest.param("Mux(is_send, 0, op.remote)", "Mux(is_send, op.remote, op.remote)", id="address-of-a-message"),
+    pytest.param(
+        "self.outstanding.peer_vp.eq(desc.dest_vp)", "self.outstanding.peer_vp.eq(desc.source_vp)", id="asks-itself",
+    ),
+    pytest.param("nonce_of(header).eq(op.number.nonce)", "nonce_of(header).eq(op.number.number)", id="number-as-nonce"),
     pytest.param("with m.Elif(room.free != 0):", "with m.Elif(1):", id="data-without-room"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "Fragmenter", changed(Fragmenter, old, new))
     with pytest.raises(AssertionError):
-        test_fragments(64, 8, 64, 0)
+        test_fragments(64, 8, 64, 2)

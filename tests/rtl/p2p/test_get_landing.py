@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from firmware_models.abi.encoding import PacketType, Right, Status
+from firmware_models.abi.formats import NONCE_FIELDS, nonce_fields, nonce_of
 from rtl.abi import PacketHeader
 from rtl.interface import WindowQuery
 from rtl.p2p.get_landing import GetLanding
@@ -16,9 +17,11 @@ from testbench.parts.faults import changed
 from testbench.parts.ports import Answers, MemoryWrites, PacketOffers
 from testbench.parts.simulation import Offers, Takes, fields, run
 
-N_ENTRIES, CYCLES = 4, 1500
-CASES = ("landed", "no data", "no window", "closed", "twice or late", "another address", "another node",
-         "another length", "over", "never booked")
+N_ENTRIES, CYCLES = 4, 2500
+FORGED = {"another node": ("source_id",), "another VP asked": ("source_vp",), "another VP": ("dest_vp",),
+          "another nonce": NONCE_FIELDS}
+CASES = ("landed", "no data", "no window", "closed", "twice or late", "another address",
+         "another length", "over", "never booked", *FORGED)
 
 
 class Landing:
@@ -44,7 +47,7 @@ class Landing:
                      self.allowed, self.memory]
         self.payloads: list[list[int]] = []
         self.counts: Counter[str] = Counter()
-        self.unknown, self.dropped = 0, 0
+        self.unknown, self.forged, self.dropped = 0, 0, 0
         self.hand: dict[str, Any] | None = None
         """The packet that is being judged: its header, booking and payload."""
         self.expected_lands: list[int] = []
@@ -56,7 +59,8 @@ class Landing:
         rng, mtu = self.rng, self.mtu
         entry = rng.randrange(N_ENTRIES)
         booking = {
-            "number": rng.getrandbits(14) << 2 | entry, "vp": rng.getrandbits(8), "node": rng.getrandbits(24),
+            "number": rng.getrandbits(14) << 2 | entry, "vp": rng.getrandbits(11), "node": rng.getrandbits(24),
+            "peer_vp": rng.getrandbits(11), "nonce": rng.getrandbits(32),
             "local": rng.getrandbits(self.address_bits - 1) & -self.flit_bytes, "remote": rng.getrandbits(63),
             "left": rng.choice((0, 1, mtu - 1, mtu, mtu + 1, 2 * mtu, 2 * mtu + 1, 5 * mtu)), "over": 0,
         }
@@ -71,15 +75,17 @@ class Landing:
                 begun = [entry for entry, booking in self.planned.items() if not booking["over"]]
                 entry = rng.choice(begun if begun and rng.random() < 0.9 else range(N_ENTRIES))
                 booking = self.planned.get(entry) or {
-                    "number": rng.getrandbits(14) << 2 | entry, "remote": 0, "node": 0, "left": 0}
+                    "number": rng.getrandbits(14) << 2 | entry, "remote": 0, "node": 0, "left": 0, "vp": 0,
+                    "peer_vp": 0, "nonce": 0}
                 size, good = min(max(booking["left"], 0), self.mtu), rng.random() < 0.85
                 header = {
                     "type": PacketType.GET_DATA, "tag": booking["number"], "addr": booking["remote"],
-                    "source_id": booking["node"], "length": size if good else 0,
+                    "source_id": booking["node"], "length": size if good else 0, "dest_vp": booking["vp"],
+                    "source_vp": booking["peer_vp"], **nonce_fields(booking["nonce"]),
                     "status": Status.OK if good else Status.REMOTE_ACCESS,
                 }
                 if rng.random() < 0.2:
-                    name = rng.choice(("tag", "addr", "source_id", "length"))
+                    name = rng.choice(("tag", "addr", "length", *sum(FORGED.values(), ())))
                     change = 1 << rng.randrange(2, 10) if name == "tag" else 1 << rng.randrange(
                         5 if name == "length" else PacketHeader.members[name].width)
                     header[name] ^= change
@@ -103,6 +109,7 @@ class Landing:
     def settle(self, read: Any) -> None:
         """Follows the part from what it takes: a booking, a packet, a verdict of the tracker and one of a window."""
         self.unknown += read(self.part.unknown)
+        self.forged += read(self.part.forged)
         if self.bookings.offered is not None and read(self.part.i_book.ready):
             booking = fields(self.layout, self.bookings.offered)
             self.table[booking["number"] % N_ENTRIES] = booking
@@ -124,8 +131,11 @@ class Landing:
         size = 0 if booking is None or header["status"] != Status.OK else min(booking["left"], self.mtu)
         reason = (
             "never booked" if booking is None else "twice or late" if booking["number"] != header["tag"]
-            else "over" if booking["over"] else "another address" if booking["remote"] != header["addr"]
             else "another node" if booking["node"] != header["source_id"]
+            else "another VP asked" if booking["peer_vp"] != header["source_vp"]
+            else "another VP" if booking["vp"] != header["dest_vp"]
+            else "another nonce" if booking["nonce"] != nonce_of(header)
+            else "over" if booking["over"] else "another address" if booking["remote"] != header["addr"]
             else "another length" if header["length"] != size else "")
         if reason:
             self.counts[reason] += 1
@@ -169,7 +179,8 @@ def test_landing(width: int, flits: int, address_bits: int, seed: int) -> None:
     assert [fields(TrackerCommand, bits)["number"] for bits in landing.lands.taken] == landing.expected_lands
     assert [fields(WindowQuery, bits) for bits in landing.windows.taken] == landing.expected_queries
     assert landing.memory.taken == landing.expected_writes
-    assert landing.unknown == landing.dropped
+    assert landing.forged == sum(landing.counts[case] for case in FORGED)
+    assert landing.unknown == landing.dropped - landing.forged
     errors, expected = iter(landing.memory.errors), []
     for number, status, detail, written in landing.expected_reports:
         expected.append((number, Status.MEMORY_ERROR if written and next(errors) else status, detail))
@@ -180,8 +191,9 @@ def test_landing(width: int, flits: int, address_bits: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [
-    pytest.param("(booked.number == header.tag) & ~booked.over", "(booked.number == header.tag)", id="after-the-end"),
-    pytest.param("booked.node == header.source_id", "1", id="from-any-node"),
+    pytest.param("~booked.over, booked.remote", "1, booked.remote", id="after-the-end"),
+    pytest.param("~expected.all() | wrong.any()", "~expected.all()", id="from-anybody"),
+    pytest.param("refuse(expected[0] & wrong.any())", "refuse(wrong.any())", id="late-as-forged"),
     pytest.param("after.over.eq(booked.left <= self.mtu)", "after.over.eq(booked.left < self.mtu)", id="one-too-many"),
     pytest.param("query.payload.addr.eq(booked.local)", "query.payload.addr.eq(after.local)", id="asks-for-the-next"),
     pytest.param(", result.detail.eq(booked.local),\n", ",\n", id="detail-of-a-refusal"),

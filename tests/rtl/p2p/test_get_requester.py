@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from firmware_models.abi.encoding import CplKind, P2pOp, PacketType, Status
+from firmware_models.abi.formats import nonce_fields
 from rtl.abi import DescriptorControl, P2pRange, PacketHeader
 from rtl.p2p.get_requester import GetRequester
 from rtl.p2p.records import GET_WINDOW, GETS_IN_HAND, REQUESTS_UNDER_WAY, TrackerCommand, booking_layout
@@ -20,8 +21,8 @@ N_ENTRIES, MTU, FLIT_BYTES, NODES, QUIET = 16, 64, 8, (1, 2, 1 << 23 | 1, 0xFFFF
 class Operation:
     """A GET: its descriptor, the requests that were reported and have left, and the fragments that have landed."""
 
-    def __init__(self, desc: dict[str, int], number: int):
-        self.desc, self.number = desc, number
+    def __init__(self, desc: dict[str, int], given: int):
+        self.desc, self.number, self.nonce = desc, given & 0xFFFF, given >> 16
         self.asked, self.left, self.landed, self.over = 0, 0, 0, False
 
     @property
@@ -71,7 +72,7 @@ class Requester:
         used = {number % N_ENTRIES for number in (*self.open, *self.number_list[len(self.numbers.taken):])}
         if len(used) < N_ENTRIES and len(self.number_list) - len(self.numbers.taken) < 1 and rng.random() < 0.7:
             entry = rng.choice([entry for entry in range(N_ENTRIES) if entry not in used])
-            self.number_list.append(rng.getrandbits(12) << 4 | entry)
+            self.number_list.append(rng.getrandbits(44) << 4 | entry)
         landing = [one for one in self.open.values() if one.landed < one.left]
         landed = rng.choice(landing) if landing and rng.random() < self.land else None
         if landed is not None:
@@ -96,8 +97,9 @@ class Requester:
         if self.descriptors.offered is not None:
             assert read(part.i.ready) == room
             if room:
-                number, bits = self.number_list[len(self.numbers.taken)], self.descriptors.offered
-                self.open[number] = Operation(fields(DescriptorControl, bits), number)
+                one = Operation(fields(DescriptorControl, self.descriptors.offered),
+                                self.number_list[len(self.numbers.taken)])
+                self.open[one.number] = one
         if read(part.o_open.valid) and read(part.o_open.ready):
             one = self.open[fields(TrackerCommand, read(part.o_open.payload.as_value()))["number"]]
             assert len(self.booked.taken) > len(self.opened.taken), "opened before it is booked"
@@ -120,7 +122,8 @@ class Requester:
             "tag": desc["tag"]}
         assert fields(booking_layout(), booked) == {
             "number": one.number, "vp": desc["source_vp"], "node": desc["dest_id"], "local": desc["local_addr"],
-            "remote": desc["remote_addr"], "left": desc["length"], "over": 0}
+            "remote": desc["remote_addr"], "left": desc["length"], "over": 0, "peer_vp": desc["dest_vp"],
+            "nonce": one.nonce}
 
     def _progress(self, found: dict[str, int]) -> None:
         assert found["number"] in self.open, "progress of no operation"
@@ -156,7 +159,7 @@ class Requester:
             "type": PacketType.GET, "version": 1, "fragment": index, "dest_id": desc["dest_id"],
             "dest_vp": desc["dest_vp"], "source_vp": desc["source_vp"], "source_id": self.node_id, "tag": number,
             "coll_end": int(is_part), "length": FLIT_BYTES * is_part, "pulse": min(MTU, desc["length"] - index * MTU),
-            "addr": (desc["remote_addr"] + index * MTU) % (1 << 64)}).as_bits()
+            "addr": (desc["remote_addr"] + index * MTU) % (1 << 64), **nonce_fields(one.nonce)}).as_bits()
 
     def _range(self, bits: int) -> None:
         one, index = self.ranged
@@ -211,6 +214,8 @@ def test_turns() -> None:
     pytest.param("rest.index << (self.mtu.bit_length() - 1)", "0", lambda: test_many(1), id="before-forgotten"),
     pytest.param("(rest.index != 0) | (rest.left > self.mtu)", "(rest.left > self.mtu)", lambda: test_many(1),
                  id="last-one-without-a-range"),
+    pytest.param("nonce_of(header).eq(rest.nonce)", "nonce_of(header).eq(rest.number)", lambda: test_many(1),
+                 id="nonce-of-another"),
     pytest.param("progress.final.eq(final | stopping)", "progress.final.eq(final)", lambda: test_many(1), id="no-end"),
     pytest.param("before.eq(rivals)", "before.eq(hand.taken)", test_turns, id="no-turns"),
 ])

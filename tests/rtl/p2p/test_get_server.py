@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from firmware_models.abi.encoding import PacketType, Right, Status
+from firmware_models.abi.formats import NONCE_FIELDS
 from rtl.abi import P2pRange, PacketHeader
 from rtl.interface import WindowQuery
 from rtl.p2p.get_server import GetServer
@@ -52,7 +53,7 @@ class Server:
         header = {
             "type": PacketType.GET, "pulse": size, "coll_end": part, "addr": addr,
             **{name: rng.getrandbits(PacketHeader.members[name].width) for name in (
-                "fragment", "source_id", "source_vp", "dest_id", "dest_vp", "tag")},
+                "fragment", "source_id", "source_vp", "dest_id", "dest_vp", "tag", *NONCE_FIELDS)},
         }
         return int(RangedHeader.const({
             "header": header, "range": {"before": before, "left": left % MOST},
@@ -121,6 +122,7 @@ def test_answers(width: int, flits: int, seed: int) -> None:
             "type": PacketType.GET_DATA, "version": 1, "length": size if data else 0, "fragment": asked["fragment"],
             "dest_id": asked["source_id"], "dest_vp": asked["source_vp"], "source_id": node_id,
             "source_vp": asked["dest_vp"], "tag": asked["tag"], "status": status, "addr": asked["addr"],
+            **{name: asked[name] for name in NONCE_FIELDS},
         }).as_bits()
         # Bytes beyond those asked for are zeros.
         whole = sum(beat << k * width for k, beat in enumerate(data)) & (1 << 8 * size) - 1
@@ -173,6 +175,7 @@ def test_requests_wait() -> None:
     pytest.param("Mux(left == 1, masks[tail], ~Const(0, self.data_width))", "masks[tail]", id="each-flit-masked"),
     pytest.param("throwing.eq(failed)", "throwing.eq(0)", id="data-of-a-failed-read"),
     pytest.param("(~done.read | reads.o.valid)", "1", id="before-its-data"),
+    pytest.param("nonce_of(reply).eq(nonce_of(done.request)),", "", id="no-nonce"),
     pytest.param("Right.REMOTE_READ", "Right.REMOTE_WRITE", id="another-right"),
 ])
 def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
+from firmware_models.abi.formats import nonce_fields
 from rtl.abi import DescriptorControl, P2pRange, PacketHeader
 from rtl.p2p.records import TrackerCommand
 from rtl.p2p.transmit import P2pTransmit
@@ -77,9 +78,9 @@ def test_messages(width: int, flits: int, seed: int) -> None:
     progress = iter(fields(TrackerCommand, bits) for bits in sender.progress.taken)
     counts: Counter[str] = Counter()
     assert len(sender.opened.taken) == len(sender.descriptors.taken)
-    for bits, number, words in zip(
+    for bits, given, words in zip(
             sender.descriptors.taken, sender.numbers.taken, sender.payloads, strict=True):
-        desc = fields(DescriptorControl, bits)
+        desc, number = fields(DescriptorControl, bits), given & 0xFFFF
         is_send, mini = desc["p2p_op"] == P2pOp.SEND, desc["kind"] == Kind.MP or desc["length"] == 0
         length = desc["length"]
         if desc["kind"] == Kind.MP and length > PAYLOAD_BYTES:
@@ -109,6 +110,7 @@ def test_messages(width: int, flits: int, seed: int) -> None:
                 "length": size + sender.flit_bytes * is_part, "coll_end": int(is_part), "fragment": index,
                 "dest_id": desc["dest_id"], "dest_vp": desc["dest_vp"],
                 "source_vp": desc["source_vp"], "source_id": sender.node_id, "tag": number,
+                **nonce_fields(given >> 16),
                 "addr": 0 if is_send else (desc["remote_addr"] + offset) % (1 << 64)}).as_bits()
             if is_part:
                 beats = [P2pRange.const({"before": offset, "left": length - offset}).as_bits(), *beats]

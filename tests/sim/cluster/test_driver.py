@@ -199,6 +199,10 @@ class NarrowNic:
         self.cycle = 0
         self.registers: dict[int, int] = {}
 
+    def answer_key(self, node: int) -> int:
+        """Any."""
+        return node
+
     def read_register(self, node: int, address: int) -> int:
         """Zero if it has not been written."""
         if address == REGISTERS["n_windows"]:
