@@ -18,7 +18,7 @@ N_REQUESTS = REQUESTS_UNDER_WAY
 """Requests that may wait: all that one requester has, so that it does not hold up what comes behind them."""
 KEPT = data.StructLayout({
     name: formats.PACKET_HEADER[name].width
-    for name in ("fragment", "dest_vp", "source_vp", "source_id", "pulse", "tag", "addr")
+    for name in ("fragment", "dest_vp", "source_vp", "source_id", "pulse", "tag", *formats.NONCE_FIELDS, "addr")
 })
 """Fields of the header of a GET that its answer needs."""
 
