@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from firmware_models.abi.encoding import Kind, Operand, P2pOp, PacketType, Right
-from firmware_models.abi.formats import DESCRIPTOR, JOB_BITS, PACKET_HEADER, PACKET_VERSION
+from firmware_models.abi.formats import DESCRIPTOR, JOB_BITS, P2P_RANGE, PACKET_HEADER, PACKET_VERSION
 from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.config import Config
 from firmware_models.host import NodeDriver, Port
@@ -58,7 +58,7 @@ class NicFuzzer:
     """
 
     def __init__(self, library: Path, config: Config, *, seed: int):
-        self.config, self.seed = config, seed
+        self.config, self.seed, self._flit = config, seed, config.datapath.flit_bytes
         self.numbers = np.random.default_rng(seed)
         self.descriptors = self.packets = self.n_accesses = 0
         self.accesses = RegisterAccesses(config, self.numbers, spared=range(BYSTANDER, HONEST + 1))
@@ -131,7 +131,7 @@ class NicFuzzer:
 
     def send(self, count: int) -> None:
         """The played node sends so many packets; until the NIC has taken all of them."""
-        templates = [template for vp in HOSTILE for template in _packets(vp, self.windows[vp])]
+        templates = [template for vp in HOSTILE for template in _packets(vp, self.windows[vp], self._flit)]
         words = mutated(self.numbers, PACKET_HEADER, templates, count, addresses=self._addresses())
         channels = self.numbers.integers(2, size=count)
         self.play([self._packet(int(channel), row.tobytes()) for row, channel in
@@ -166,11 +166,17 @@ class NicFuzzer:
 
     def _packet(self, channel: int, header: bytes) -> tuple[int, bytes]:
         """A packet with a payload as its header says, mostly; sometimes a flit more or less, or none."""
-        flit, length = self.config.datapath.flit_bytes, PACKET_HEADER.unpack(header)["length"]
+        fields = PACKET_HEADER.unpack(header)
+        flit, length = self._flit, fields["length"]
         wrong = int(self.numbers.integers(-24, 4))
         n_bytes = length + flit * wrong * (wrong in (-1, 1, 2))
         n_bytes = min(max(n_bytes, 0), self.config.datapath.mtu + flit)
         payload = self.numbers.bytes(-(-n_bytes // flit) * flit) if n_bytes < _OFTEN or wrong == 0 else b""
+        if fields["coll_end"] and payload and self.numbers.random() < 0.8:
+            # A range around the packet's own bytes, of which most are proper and some lie in a window.
+            before, left = flit * int(self.numbers.integers(64)), length + int(self.numbers.integers(_WINDOW))
+            operation = P2P_RANGE.pack(before=before, left=left)
+            payload = operation + payload[len(operation):]
         return channel, header + bytes(-len(header) % flit) + payload
 
     def play(self, packets: Sequence[tuple[int, bytes]]) -> None:
@@ -314,7 +320,7 @@ def _descriptors(vp: int, base: int, config: Config) -> list[Mapping[str, int]]:
     ]
 
 
-def _packets(vp: int, base: int) -> list[Mapping[str, int]]:
+def _packets(vp: int, base: int, flit_bytes: int) -> list[Mapping[str, int]]:
     """First packets of a hostile node: valid ones, of every type, for a hostile VP."""
     common = {"version": PACKET_VERSION, "dest_vp": vp, "source_id": PLAYED_ID, "source_vp": vp, "addr": base}
     return [
@@ -322,6 +328,8 @@ def _packets(vp: int, base: int) -> list[Mapping[str, int]]:
         {**common, "type": PacketType.CREDIT, "job_id": vp, "credits": 1, "peer": 1},
         {**common, "type": PacketType.CREDIT, "job_id": vp, "loan": 1, "peer": 1},
         {**common, "type": PacketType.SEND, "length": 8}, {**common, "type": PacketType.PUT, "length": 128},
+        {**common, "type": PacketType.PUT, "length": 128, "coll_end": 1, "addr": base + 1024},
+        {**common, "type": PacketType.GET, "pulse": 64, "length": flit_bytes, "coll_end": 1, "addr": base + 1024},
         {**common, "type": PacketType.GET, "pulse": 64}, {**common, "type": PacketType.GET_DATA, "length": 64},
         {**common, "type": PacketType.ACK},
     ]

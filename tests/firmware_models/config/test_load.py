@@ -44,6 +44,8 @@ REFUSED = {
     "nic: {get: 1}": "x.yaml: nic.get: must be true or false, not 1",
     "nic: {p2p: false}":
         "x.yaml: nic: get must be false without a point-to-point path (p2p: false), not True",
+    "datapath: {data_width: 512, mtu: 64}":
+        "x.yaml: configuration: datapath.mtu must be at least two flits (128) if nic.p2p, not 64",
     "nic: {n_vp: 16}":
         "x.yaml: nic.n_vp: no such field (got 16); allowed: n_vps, n_cous, n_p2p_tags, n_windows, max_burst_beats, "
         "reads_under_way, read_ahead_beats, fetch_batch, p2p, get, n_groups, address_bits",

@@ -198,6 +198,11 @@ def test_fragments(width: int, flits: int, address_bits: int, seed: int) -> None
     assert min(counts[case] for case in ("mini", "fragment", "part")) > 5, counts
 
 
+def test_mtu_holds_a_range() -> None:
+    with pytest.raises(ValueError, match=r"^mtu must be at least two flits \(128\), not 64$"):
+        Fragmenter(data_width=512, mtu=64, n=N_ENTRIES, n_held=N_HELD)
+
+
 @pytest.mark.parametrize(("old", "new"), [
     pytest.param("(op.left <= self.part_bytes)", "(op.left < self.part_bytes)", id="one-fragment-more"),
     pytest.param("desc.length > self.mtu", "desc.length >= self.mtu", id="parts-of-an-mtu"),
