@@ -1,6 +1,6 @@
 """Windows of time in which the link of an output has to take something."""
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -51,10 +51,15 @@ class PortWindows(wiring.Component):
         # Bit n: a window of 2**n cycles ends.
         ends = Signal(1 << WINDOW_BITS)
         m.d.sync += [
-            cycles.eq(Mux(self.waits.any(), cycles + 1, 0)), self.shown.eq(windows[self.port]),
+            self.shown.eq(windows[self.port]),
             ends.eq(Cat(Const(0, 1), *(cycles[:n].all() for n in range(1, 1 << WINDOW_BITS)))),
             *(self.ended[number].eq(ends.bit_select(window, 1)) for number, window in enumerate(windows)),
         ]
+        # Written only where it changes: the simulator takes a register that never keeps its value for a timer.
+        with m.If(self.waits.any()):
+            m.d.sync += cycles.eq(cycles + 1)
+        with m.Elif(cycles.any()):
+            m.d.sync += cycles.eq(0)
         with m.If(self.set):
             m.d.sync += windows[self.port].eq(self.log2_cycles)
         return m
