@@ -5,7 +5,7 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.abi import PacketHeader
-from rtl.p2p.records import Outstanding, TrackerCommand, differs
+from rtl.p2p.records import Outstanding, TrackerCommand, differs, never_opened
 
 
 class AnswerCheck(wiring.Component):
@@ -47,7 +47,9 @@ class AnswerCheck(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.operations = operations = memory.Memory(shape=Outstanding, depth=self.n, init=[])
+        m.submodules.operations = operations = memory.Memory(
+            shape=Outstanding, depth=self.n, init=never_opened(self.n),
+        )
         write, read = operations.write_port(), operations.read_port()
         entry_bits = self.n.bit_length() - 1
         header, command = self.i.payload, self.o.payload

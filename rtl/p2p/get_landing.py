@@ -20,7 +20,7 @@ from rtl.interface import (
 from rtl.kit.queue import Queue, stream_queue
 from rtl.kit.skid import SkidBuffer
 from rtl.p2p.landing_writer import LandingWriter
-from rtl.p2p.records import TrackerCommand, booking_layout, differs, landing_layout
+from rtl.p2p.records import TrackerCommand, booking_layout, differs, landing_layout, never_opened
 
 PAYLOAD_BEATS = 16
 """Payload that comes in while the packet is being judged."""
@@ -113,7 +113,7 @@ class GetLanding(wiring.Component):
         m = Module()
         entry_bits = self.n.bit_length() - 1
         booking, landing = booking_layout(self.address_bits), landing_layout(self.address_bits)
-        m.submodules.bookings = bookings = memory.Memory(shape=booking, depth=self.n, init=[])
+        m.submodules.bookings = bookings = memory.Memory(shape=booking, depth=self.n, init=never_opened(self.n))
         look, book = bookings.read_port(), bookings.write_port()
         m.submodules.payload = payload = stream_queue(
             shape=beat(self.data_width), depth=PAYLOAD_BEATS

@@ -61,6 +61,11 @@ Outstanding = data.StructLayout(_OUTSTANDING)
 """An operation of a `vp` of this node that asks a `peer_vp` of a `node`. An answer bears all of it."""
 
 
+def never_opened(n: int) -> list[dict[str, int]]:
+    """Contents of a table of `n` operations before there has been any: numbers that their entries cannot have."""
+    return [{"number": entry ^ 1} for entry in range(n)]
+
+
 def nonce_of(header: data.View) -> Value:
     """Fields of a header that hold the nonce of a point-to-point operation."""
     return Cat(header[name] for name in formats.NONCE_FIELDS)

@@ -17,7 +17,7 @@ P2P_PROOFS: tuple[Proof, ...] = (
         claim="an ACK is passed on only if it bears number, node, VPs and nonce of an operation that was opened",
         contract="testbench.formal.contracts.answer_check:AnswerCheckContract",
         depth=8,
-        any_memory=False,  # what nobody has opened is zeros, and no operation
+        any_memory=False,  # entries that nobody has opened have numbers that match nothing
         mutations=(
             Mutation(name="number-alone", module=_ANSWERS, old="~wrong.any())", new="~wrong[0])"),
             Mutation(name="any-node", module=_RECORDS, old="outstanding.node != answer.source_id, ", new=""),

@@ -27,7 +27,6 @@ class AnswerCheckContract(Contract):
         bits = ENTRIES.bit_length() - 1
         begins = opens & (asked == followed.as_value())
         opens_here = opens & (unit.outstanding.number[:bits] == followed.number[:bits])
-        self.assume(followed.as_value() != 0)  # reset leaves zeros
 
         # Only an answer that bears all of an operation that has been opened is passed on.
         answers = unit.i.valid & (header.tag == followed.number) & (header.source_id == followed.node) & (
